@@ -1,0 +1,101 @@
+//go:build unix
+
+package pipes
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// waker is a pipe whose read end stands beside the handle in every poll;
+// closing the write end makes all of them return.
+type waker struct{ r, w Handle }
+
+func newWaker() (*waker, error) {
+	r, w, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &waker{r: r, w: w}, nil
+}
+
+// wake runs at most once, under the Conn's lock.
+func (w *waker) wake(Handle) {
+	_ = closeHandle(w.w)
+	w.w = None
+}
+
+func (w *waker) close() {
+	_ = closeHandle(w.r)
+	if w.w != None {
+		_ = closeHandle(w.w)
+	}
+}
+
+// await waits until h has one of events, or an error that the next call on it
+// will tell. It returns os.ErrClosed when the waker fired first or as well: a
+// retired Conn must not take another byte off the stream.
+func await(h Handle, events int16, w *waker) error {
+	if w == nil {
+		return pollOne([]unix.PollFd{{Fd: int32(h), Events: events}})
+	}
+	fds := []unix.PollFd{{Fd: int32(h), Events: events}, {Fd: int32(w.r), Events: unix.POLLIN}}
+	if err := pollOne(fds); err != nil {
+		return err
+	}
+	if fds[1].Revents != 0 {
+		return os.ErrClosed
+	}
+	return nil
+}
+
+func pollOne(fds []unix.PollFd) error {
+	_, err := retry(func() (int, error) { return unix.Poll(fds, -1) })
+	return os.NewSyscallError("poll", err)
+}
+
+func readHandle(h Handle, p []byte, w *waker) (int, error) {
+	for {
+		if err := await(h, unix.POLLIN, w); err != nil {
+			return 0, err
+		}
+		n, err := unix.Read(int(h), p)
+		switch err {
+		case nil:
+			return n, nil
+		case unix.EINTR, unix.EAGAIN:
+			// Somebody else made the description non-blocking, or was faster.
+		default:
+			return 0, os.NewSyscallError("read", err)
+		}
+	}
+}
+
+func writeHandle(h Handle, p []byte, w *waker) (int, error) {
+	written := 0
+	// POLLOUT promises room for atomicWrite bytes and no more: a larger write
+	// could block where no waker reaches it.
+	limit := atomicWrite
+	if neverBlocks(h) {
+		limit = maxWrite
+	}
+	for written < len(p) {
+		if err := await(h, unix.POLLOUT, w); err != nil {
+			return written, err
+		}
+		n, err := unix.Write(int(h), p[written:min(len(p), written+limit)])
+		if n > 0 {
+			written += n
+		}
+		switch err {
+		case nil, unix.EINTR, unix.EAGAIN:
+		default:
+			return written, os.NewSyscallError("write", err)
+		}
+	}
+	return written, nil
+}
+
+// maxWrite keeps one call below the 2 GiB that Linux and macOS take at once.
+const maxWrite = 1 << 30

@@ -1,0 +1,27 @@
+package pipes
+
+import "golang.org/x/sys/unix"
+
+const (
+	ioctlGetTermios = unix.TCGETS
+	ioctlSetTermios = unix.TCSETS
+)
+
+// atomicWrite is how much poll's POLLOUT promises that a blocking pipe takes
+// without waiting: PIPE_BUF (pipe(7)).
+const atomicWrite = 4096
+
+func pipeCloexec() (fds [2]int, err error) {
+	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	return fds, err
+}
+
+// dup2 by dup3, since several Linux architectures have no dup2. dup3 refuses
+// equal numbers, which dup2 takes as a check that the descriptor is open.
+func dup2(from, to int) error {
+	if from == to {
+		_, err := unix.FcntlInt(uintptr(from), unix.F_GETFD, 0)
+		return err
+	}
+	return unix.Dup3(from, to, 0)
+}
