@@ -1,0 +1,244 @@
+package guard
+
+import (
+	"errors"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+// claim is the claim of one stream. Its methods are called under the lock of
+// the registry.
+type claim struct {
+	sys    *system
+	stream Stream
+	state  State
+
+	// saved is the private duplicate of the standard descriptor, which the
+	// claim owns: made before anything is moved, and never given up while
+	// the standard descriptor may need it. nil in the states Free and
+	// InPlace, and for a stream that a parent diverted.
+	saved *shared
+
+	// hold is the write end of a lifeline, closed when the claim ends.
+	hold handle
+
+	// handed is the wire when a parent handed it down, else nil. It belongs
+	// to the registry.
+	handed *shared
+
+	errs []error // steps that failed, in order
+}
+
+// served returns the handle that carries the wire, and its owner unless that
+// is the standard descriptor itself.
+func (c *claim) served() (handle, *shared) {
+	switch {
+	case c.handed != nil:
+		return c.handed.h, c.handed
+	case c.saved != nil:
+		return c.saved.h, c.saved
+	default:
+		return c.sys.standard(c.stream), nil
+	}
+}
+
+// take claims the stream. It always ends with the wire served and the claim
+// held: Diverted, or InPlace when a step failed and was undone, or
+// RolledForward when it could not be undone. The choices of diversion are
+// tried in order.
+func (c *claim) take(choices []diversion) {
+	saved, err := c.sys.duplicate(c.stream)
+	if err != nil {
+		c.failed("duplicate", err)
+		c.to(InPlace)
+		return
+	}
+	c.saved = newShared(saved, c.sys.close)
+	c.to(Duplicated)
+
+	d, err := c.openFirst(choices)
+	if err != nil {
+		c.leaveInPlace()
+		return
+	}
+	if err := c.sys.divert(c.stream, d); err != nil {
+		c.failed("divert", err)
+		if c.locate(d) != onDiversion {
+			c.rollBack(d)
+			c.discard(d)
+			return
+		}
+	}
+	if err := c.discard(d); err != nil {
+		c.rollBack(none)
+		return
+	}
+	c.to(Diverted)
+}
+
+func (c *claim) openFirst(choices []diversion) (d handle, err error) {
+	for _, choice := range choices {
+		if d, c.hold, err = c.sys.open(choice); err == nil {
+			return d, nil
+		}
+		c.hold = none
+		c.failed("open diversion", err)
+	}
+	return none, err
+}
+
+// rollBack puts the standard descriptor back on the wire, or rolls forward
+// when that fails: the private duplicate still has the wire. d is the
+// diversion while it is open; it is borrowed.
+func (c *claim) rollBack(d handle) {
+	if c.locate(d) != onWire {
+		if err := c.sys.restore(c.stream, c.saved.h); err != nil {
+			c.failed("roll back", err)
+			if c.settle(d) != onWire {
+				c.to(RolledForward)
+				return
+			}
+		}
+	}
+	c.leaveInPlace()
+}
+
+// leaveInPlace ends a claim's preparations: the standard descriptor is on the
+// wire and nothing of ours is left open.
+func (c *claim) leaveInPlace() {
+	if err := c.endPrivate(); err != nil {
+		c.errs = append(c.errs, err)
+	}
+	c.to(InPlace)
+}
+
+// giveBack ends the claim: the standard descriptor is put back on the wire. If
+// that fails the claim is kept, and so is the private duplicate. ended runs
+// when it is certain that the claim ends.
+func (c *claim) giveBack(ended func()) error {
+	if c.saved == nil {
+		c.to(Free)
+		ended()
+		return nil
+	}
+	if err := c.sys.restore(c.stream, c.saved.h); err != nil {
+		if c.settle(none) != onWire {
+			c.to(Stuck)
+			return &StepError{"restore", c.stream, err}
+		}
+	}
+	c.to(Free)
+	ended()
+	return c.endPrivate()
+}
+
+// settleTries is how often settle tries each way before it gives up.
+const settleTries = 3
+
+// settle finds out where the standard descriptor is after a restore that
+// reported a failure, and sees to it that it is not a hole: the next file that
+// the process opens would take that number, and every stray print would end
+// in it. The wire is tried first, then the diversion, which is opened anew
+// when d is none.
+func (c *claim) settle(d handle) place {
+	for range settleTries {
+		switch at := c.locate(d); at {
+		case onWire, onDiversion, elsewhere:
+			return at
+		}
+		if c.sys.restore(c.stream, c.saved.h) == nil {
+			return onWire
+		}
+		if c.divertAgain(d) {
+			return onDiversion
+		}
+	}
+	return unknown
+}
+
+func (c *claim) divertAgain(d handle) bool {
+	if d == none {
+		var err error
+		if d, _, err = c.sys.open(diversion{kind: toNull}); err != nil {
+			return false
+		}
+		defer c.discard(d)
+	}
+	return c.sys.divert(c.stream, d) == nil
+}
+
+// place is where a standard descriptor is found.
+type place uint8
+
+const (
+	unknown place = iota
+	onWire
+	onDiversion
+	elsewhere // open, but neither; without a diversion to compare with, the diversion
+	hole      // closed
+)
+
+// locate observes where the standard descriptor is, since the return code of
+// a dup2 can't be believed once it is an error: old C runtimes close the
+// target before they fail. d is the diversion, or none when it is not open.
+func (c *claim) locate(d handle) place {
+	wire := c.sys.compare(c.stream, c.saved.h)
+	div := pipes.Different
+	if d != none {
+		div = c.sys.compare(c.stream, d)
+	}
+	switch {
+	case wire == pipes.Closed || div == pipes.Closed:
+		return hole
+	case wire == pipes.Unknown || div == pipes.Unknown:
+		return unknown
+	case wire == pipes.Different && div == pipes.Different:
+		return elsewhere
+	case wire == pipes.Different:
+		return onDiversion
+	case div == pipes.Different && (wire == pipes.Same || d != none):
+		return onWire
+	case wire == pipes.Same && div == pipes.Alike:
+		return onWire
+	case wire == pipes.Alike && div == pipes.Same:
+		return onDiversion
+	default:
+		// Wire and diversion are one object, or can't be told apart.
+		return unknown
+	}
+}
+
+// discard closes h. When that fails and h is certainly still the object that
+// the standard descriptor names, it is tried once more; otherwise the number
+// may be a stranger's by now.
+func (c *claim) discard(h handle) error {
+	err := c.sys.close(h)
+	if err == nil {
+		return nil
+	}
+	c.failed("close diversion", err)
+	if c.sys.compare(c.stream, h) == pipes.Same {
+		_ = c.sys.close(h)
+	}
+	return err
+}
+
+// endPrivate gives up what only a held claim needs.
+func (c *claim) endPrivate() error {
+	var errs []error
+	if c.hold != none {
+		if err := c.sys.close(c.hold); err != nil {
+			errs = append(errs, &StepError{"close lifeline", c.stream, err})
+		}
+		c.hold = none
+	}
+	if err := c.saved.leave(); err != nil {
+		errs = append(errs, &StepError{"close private duplicate", c.stream, err})
+	}
+	c.saved = nil
+	return errors.Join(errs...)
+}
+
+func (c *claim) failed(op string, err error) {
+	c.errs = append(c.errs, &StepError{op, c.stream, err})
+}
