@@ -1,0 +1,152 @@
+//go:build unix
+
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+type process struct{ id int }
+
+func start(c Command) (process, error) {
+	attr := &syscall.ProcAttr{
+		Dir:   c.Dir,
+		Env:   c.environ(func(n int) pipes.Handle { return pipes.Handle(n) }),
+		Files: files(c.Files),
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	}
+	if c.Terminal != pipes.None {
+		attr.Sys.Foreground = true
+		attr.Sys.Ctty = int(c.Terminal)
+	}
+	path, args := c.Path, c.Args
+	if c.ListenPID {
+		self, err := os.Executable()
+		if err != nil {
+			return process{}, fmt.Errorf("set LISTEN_PID: find our own program: %w", err)
+		}
+		path, args = self, append([]string{ListenStage, c.Path}, c.Args...)
+	}
+	pid, err := syscall.ForkExec(path, args, attr)
+	if err == syscall.ENOEXEC {
+		// A script without a #! line: execvp hands it to the shell.
+		pid, err = syscall.ForkExec(shell, append([]string{shell, path}, args[1:]...), attr)
+	}
+	if err != nil {
+		return process{}, &os.PathError{Op: "exec", Path: c.Path, Err: err}
+	}
+	return process{id: pid}, nil
+}
+
+const shell = "/bin/sh"
+
+func files(handles []pipes.Handle) []uintptr {
+	list := make([]uintptr, len(handles))
+	for n, h := range handles {
+		list[n] = uintptr(h)
+		if h == pipes.None && IsInherited(n) {
+			list[n] = uintptr(n)
+		}
+	}
+	return list
+}
+
+func (p process) pid() int { return p.id }
+
+func (p process) wait() (Status, error) {
+	var ws unix.WaitStatus
+	for {
+		_, err := unix.Wait4(p.id, &ws, 0, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return Status{}, os.NewSyscallError("wait4", err)
+		}
+		if ws.Signaled() {
+			return Status{Signal: int(ws.Signal())}, nil
+		}
+		return Status{Code: ws.ExitStatus()}, nil
+	}
+}
+
+// signal sends to the group by the leader's id, which names it even after the
+// leader has been waited for.
+func (p process) signal(sig os.Signal) error {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return fmt.Errorf("signal %v: not of this system", sig)
+	}
+	if err := unix.Kill(-p.id, s); err != nil {
+		return fmt.Errorf("signal %v to process group %d: %w", sig, p.id, err)
+	}
+	return nil
+}
+
+// Exec replaces this process by c, whose Files are not looked at: it gets what
+// we have, but for our own descriptors. It returns only when that fails.
+func Exec(c Command) error {
+	err := syscall.Exec(c.Path, c.Args, c.Env)
+	if err == syscall.ENOEXEC {
+		err = syscall.Exec(shell, append([]string{shell, c.Path}, c.Args[1:]...), c.Env)
+	}
+	return &os.PathError{Op: "exec", Path: c.Path, Err: err}
+}
+
+// ListenStage is the argv[0] under which our own binary sets LISTEN_PID to its
+// process id and then becomes the program whose path is argv[1], with the rest
+// as its argument vector.
+const ListenStage = "wireguardrun: set LISTEN_PID"
+
+// RunListenStage does what ListenStage says. It returns only when the program
+// can't be executed.
+func RunListenStage(argv []string) error {
+	if len(argv) < 3 {
+		return errors.New("set LISTEN_PID: no program named")
+	}
+	env := Environ(os.Environ(), []string{"LISTEN_PID=" + strconv.Itoa(os.Getpid())}, nil)
+	return Exec(Command{Path: argv[1], Args: argv[2:], Env: env})
+}
+
+// TakesListeners reports whether env passes sockets to this very process, as
+// systemd does: its child would refuse them, since the process id is ours.
+func TakesListeners(env []string) bool {
+	return Getenv(env, "LISTEN_PID") == strconv.Itoa(os.Getpid())
+}
+
+// ForegroundTerminal returns descriptor 0 when it and descriptor 1 are our
+// controlling terminal and we lead its foreground group: a job of a shell, to
+// whose child the keyboard has to go. Else it returns None.
+func ForegroundTerminal() pipes.Handle {
+	pgrp := unix.Getpgrp()
+	if pgrp != unix.Getpid() {
+		return pipes.None
+	}
+	for fd := range 2 {
+		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		if err != nil || front != pgrp {
+			return pipes.None
+		}
+	}
+	return 0
+}
+
+// TakeForeground makes our group the foreground of terminal again.
+func TakeForeground(terminal pipes.Handle) error {
+	// We are in the background now, where this would stop us.
+	if !signal.Ignored(unix.SIGTTOU) {
+		signal.Ignore(unix.SIGTTOU)
+		defer signal.Reset(unix.SIGTTOU)
+	}
+	err := unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, unix.Getpgrp())
+	return os.NewSyscallError("tcsetpgrp", err)
+}
