@@ -53,7 +53,7 @@ func (c *claim) take(choices []diversion) {
 		c.to(InPlace)
 		return
 	}
-	c.saved = newShared(saved, c.sys.close)
+	c.saved = newShared(saved, c.closePrivate)
 	c.to(Duplicated)
 
 	d, err := c.openFirst(choices)
@@ -208,19 +208,32 @@ func (c *claim) locate(d handle) place {
 	}
 }
 
-// discard closes h. When that fails and h is certainly still the object that
-// the standard descriptor names, it is tried once more; otherwise the number
-// may be a stranger's by now.
-func (c *claim) discard(h handle) error {
-	err := c.sys.close(h)
-	if err == nil {
-		return nil
-	}
-	c.failed("close diversion", err)
-	if c.sys.compare(c.stream, h) == pipes.Same {
-		_ = c.sys.close(h)
+// discard closes the diversion's own descriptor d, which the standard
+// descriptor has taken over. A failure counts as a failed step even when
+// trying again has helped.
+func (c *claim) discard(d handle) error {
+	err := c.sys.close(d)
+	if err != nil {
+		c.failed("close diversion", err)
+		_ = c.closeAgain(d)
 	}
 	return err
+}
+
+// closePrivate closes the private duplicate. It may run on any goroutine.
+func (c *claim) closePrivate(h handle) error {
+	err := c.sys.close(h)
+	if err != nil && c.closeAgain(h) {
+		return nil
+	}
+	return err
+}
+
+// closeAgain closes h, whose close has failed, when it is certainly still the
+// object that the standard descriptor names; otherwise the number may be a
+// stranger's by now.
+func (c *claim) closeAgain(h handle) bool {
+	return c.sys.compare(c.stream, h) == pipes.Same && c.sys.close(h) == nil
 }
 
 // endPrivate gives up what only a held claim needs.
