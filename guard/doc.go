@@ -23,28 +23,28 @@
 //
 // Each direction has a claim of its own, which moves like this:
 //
-//	free ------------> duplicated ------------> diverted -----------> free
-//	 |                     |                       |                   ^
-//	 |                     |                       +---> stuck --------+
-//	 |                     |                       |     (again) ------+
-//	 |                     +--> rolled forward ----+-------------------+
-//	 |                     |                                           |
-//	 +-----------> in place <--+---------------------------------------+
-//	 |
-//	 +--> diverted (by a parent that handed the wire down)
+//		free ------------> duplicated ------------> diverted -----------> free
+//		 |                     |                       |                   ^
+//		 |                     |                       +---> stuck --------+
+//		 |                     |                       |     (again) ------+
+//		 |                     +--> rolled forward ----+-------------------+
+//		 |                     |                                           |
+//		 +-----------> in place <--+---------------------------------------+
+//		 |
+//		 +--> diverted (by a parent that handed the wire down)
 //
-//   - duplicated: the wire has a private duplicate, which cannot land among
-//     the standard descriptors and which children do not inherit.
-//   - diverted: the claim is complete. Descriptor 0 is the null device, or a
-//     lifeline; descriptor 1 is a duplicate of standard error, or the null
-//     device where standard error is the wire itself (2>&1).
-//   - in place: duplicating or opening the diversion failed, or a later step
-//     failed and was rolled back. The wire is served from the standard
-//     descriptor, unprotected, and the claim is held.
-//   - rolled forward: a step failed and so did rolling it back. The wire is
-//     served from the private duplicate, as by a complete claim.
-//   - stuck: Release could not put the wire back. The claim is kept, the wire
-//     still served, and Release may be called again.
+//	  - duplicated: the wire has a private duplicate, which cannot land among
+//	    the standard descriptors and which children do not inherit.
+//	  - diverted: the claim is complete. Descriptor 0 is the null device, or a
+//	    lifeline; descriptor 1 is a duplicate of standard error, or the null
+//	    device where standard error is the wire itself (2>&1).
+//	  - in place: duplicating or opening the diversion failed, or a later step
+//	    failed and was rolled back. The wire is served from the standard
+//	    descriptor, unprotected, and the claim is held.
+//	  - rolled forward: a step failed and so did rolling it back. The wire is
+//	    served from the private duplicate, as by a complete claim.
+//	  - stuck: Release could not put the wire back. The claim is kept, the wire
+//	    still served, and Release may be called again.
 //
 // What a system call did is observed and not believed: after a failure the
 // standard descriptor is compared with wire and diversion, since a dup2 may

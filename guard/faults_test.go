@@ -28,9 +28,10 @@ var errInjected = errors.New("injected failure")
 // faulty wraps a system so that the steps of faults go wrong, and notes every
 // operation.
 type faulty struct {
-	real   system
-	faults []fault
-	trace  []string
+	real          system
+	closeStandard func(Stream) // what a dup2 does that fails after closing its target
+	faults        []fault
+	trace         []string
 }
 
 // waysOf lists how an operation can go wrong.
@@ -66,7 +67,7 @@ func (f *faulty) move(op string, s Stream, do func() error) error {
 	case untouched:
 		return errInjected
 	case closing:
-		closeStandard(s)
+		f.closeStandard(s)
 		return errInjected
 	case done:
 		if err := do(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// closeStandard does what a dup2 does that fails after closing its target.
+// closeStandard leaves a hole where a standard descriptor was.
 func closeStandard(s Stream) { _ = pipes.Close(s.descriptor()) }
 
 // openHandles counts the open descriptors of this process, or returns -1

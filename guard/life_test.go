@@ -41,7 +41,7 @@ func life(input []byte) any {
 	if err := json.Unmarshal(input, &in); err != nil {
 		return err.Error()
 	}
-	f := &faulty{real: realSystem(), faults: in.Faults}
+	f := &faulty{real: realSystem(), closeStandard: closeStandard, faults: in.Faults}
 	r := &registry{sys: f.system()}
 	var probes [2]handle
 	for s := range probes {
