@@ -8,9 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DieOf ends this process by signal sig, so that whoever waits for it sees
-// what became of the child. It returns when that is not possible.
-func DieOf(sig int) {
+func dieOf(sig int) {
 	s := unix.Signal(sig)
 	if leaveNoCore() != nil || setDefault(s) != nil {
 		return

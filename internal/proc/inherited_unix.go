@@ -11,20 +11,14 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// IsInherited reports whether descriptor n is one that we were started with:
-// it is open, and an exec would pass it on. All of our own making are
-// close-on-exec from the start.
-func IsInherited(n int) bool {
+func isInherited(n int) bool {
 	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
-// CloseInherited closes our copies of the descriptors above 2 that we were
-// started with, after the child has got them: held by us they would keep the
-// other ends from seeing the child's end of file.
-func CloseInherited() {
+func closeInherited() {
 	for _, n := range openDescriptors() {
-		if n > 2 && IsInherited(n) {
+		if n > 2 && isInherited(n) {
 			_ = pipes.Close(pipes.Handle(n))
 		}
 	}

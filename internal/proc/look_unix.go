@@ -12,11 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look resolves name as execvp does in a process with the directory dir and
-// the environment env: a name with a slash is a path, relative to dir; any
-// other is looked for in env's PATH. A file that is there but can't be
-// executed is told only when no other was found.
-func Look(name, dir string, env []string) (string, error) {
+func look(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, executable(inDir(name, dir))
 	}

@@ -3,11 +3,8 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -92,61 +89,11 @@ func (p process) signal(sig os.Signal) error {
 	return nil
 }
 
-// Exec replaces this process by c, whose Files are not looked at: it gets what
-// we have, but for our own descriptors. It returns only when that fails.
-func Exec(c Command) error {
+// become returns only when the program can't be executed.
+func become(c Command) (Status, error) {
 	err := syscall.Exec(c.Path, c.Args, c.Env)
 	if err == syscall.ENOEXEC {
 		err = syscall.Exec(shell, append([]string{shell, c.Path}, c.Args[1:]...), c.Env)
 	}
-	return &os.PathError{Op: "exec", Path: c.Path, Err: err}
-}
-
-// ListenStage is the argv[0] under which our own binary sets LISTEN_PID to its
-// process id and then becomes the program whose path is argv[1], with the rest
-// as its argument vector.
-const ListenStage = "wireguardrun: set LISTEN_PID"
-
-// RunListenStage does what ListenStage says. It returns only when the program
-// can't be executed.
-func RunListenStage(argv []string) error {
-	if len(argv) < 3 {
-		return errors.New("set LISTEN_PID: no program named")
-	}
-	env := Environ(os.Environ(), []string{"LISTEN_PID=" + strconv.Itoa(os.Getpid())}, nil)
-	return Exec(Command{Path: argv[1], Args: argv[2:], Env: env})
-}
-
-// TakesListeners reports whether env passes sockets to this very process, as
-// systemd does: its child would refuse them, since the process id is ours.
-func TakesListeners(env []string) bool {
-	return Getenv(env, "LISTEN_PID") == strconv.Itoa(os.Getpid())
-}
-
-// ForegroundTerminal returns descriptor 0 when it and descriptor 1 are our
-// controlling terminal and we lead its foreground group: a job of a shell, to
-// whose child the keyboard has to go. Else it returns None.
-func ForegroundTerminal() pipes.Handle {
-	pgrp := unix.Getpgrp()
-	if pgrp != unix.Getpid() {
-		return pipes.None
-	}
-	for fd := range 2 {
-		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-		if err != nil || front != pgrp {
-			return pipes.None
-		}
-	}
-	return 0
-}
-
-// TakeForeground makes our group the foreground of terminal again.
-func TakeForeground(terminal pipes.Handle) error {
-	// We are in the background now, where this would stop us.
-	if !signal.Ignored(unix.SIGTTOU) {
-		signal.Ignore(unix.SIGTTOU)
-		defer signal.Reset(unix.SIGTTOU)
-	}
-	err := unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, unix.Getpgrp())
-	return os.NewSyscallError("tcsetpgrp", err)
+	return Status{}, &os.PathError{Op: "exec", Path: c.Path, Err: err}
 }

@@ -1,0 +1,42 @@
+package proc
+
+import "strings"
+
+// Environ returns base with the assignments of set made in order. Of several
+// values of one name the last counts; names without are those to remove.
+func Environ(base, set, without []string) []string {
+	env := make([]string, 0, len(base)+len(set))
+	index := make(map[string]int, len(base)+len(set))
+	for _, kv := range append(base[:len(base):len(base)], set...) {
+		name, _, _ := strings.Cut(kv, "=")
+		key := envKey(name)
+		if at, seen := index[key]; seen {
+			env[at] = kv
+			continue
+		}
+		index[key] = len(env)
+		env = append(env, kv)
+	}
+	for _, name := range without {
+		if at, ok := index[envKey(name)]; ok {
+			env[at] = ""
+		}
+	}
+	kept := env[:0]
+	for _, kv := range env {
+		if kv != "" {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+// Getenv returns the value of name in env, or "".
+func Getenv(env []string, name string) string {
+	for _, kv := range env {
+		if n, v, ok := strings.Cut(kv, "="); ok && envKey(n) == envKey(name) {
+			return v
+		}
+	}
+	return ""
+}
