@@ -25,6 +25,7 @@ func namedPipe(t *testing.T, name string, mode, flags uint32) (server, client Ha
 	return namedPipeOf(t, name, mode, flags, windows.PIPE_TYPE_BYTE)
 }
 
+// namedPipeOf is namedPipe for pipes of bytes or of messages.
 func namedPipeOf(t *testing.T, name string, mode, flags, kind uint32) (server, client Handle) {
 	t.Helper()
 	full := fmt.Sprintf(`\\.\pipe\wireguardrun-test-%d-%d-%s`, os.Getpid(), pipeCount.Add(1), name)
@@ -46,8 +47,7 @@ func namedPipeOf(t *testing.T, name string, mode, flags, kind uint32) (server, c
 }
 
 // forms are the handles that a client may give its server. Each returns what
-// the server gets and the client's end, both for both directions or r for
-// reading and w for writing.
+// the server gets and the client's end, for both directions.
 var forms = map[string]func(t *testing.T) (ours, theirs Handle){
 	"synchronous": func(t *testing.T) (Handle, Handle) {
 		s, c := namedPipe(t, "s", windows.PIPE_ACCESS_DUPLEX, 0)
@@ -167,13 +167,15 @@ func TestConnWritesWhole(t *testing.T) {
 			if err == nil && n != len(want) {
 				err = fmt.Errorf("wrote %d", n)
 			}
-			_ = Close(ours)
 			done <- err
 		}()
-		got, err := io.ReadAll(NewConn(theirs))
-		if !bytes.Equal(got, want) || err != nil {
-			t.Errorf("the client read %d of %d bytes, %v", len(got), len(want), err)
-		}
+		got := make([]byte, len(want))
+		timed(t, "the stream", func() {
+			n, err := io.ReadFull(NewConn(theirs), got)
+			if !bytes.Equal(got, want) || err != nil {
+				t.Errorf("the client read %d of %d bytes, %v", n, len(want), err)
+			}
+		})
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

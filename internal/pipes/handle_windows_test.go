@@ -145,14 +145,11 @@ func TestNeverBlocks(t *testing.T) {
 // setSlot gives standard input another value until the end of the test.
 func setSlot(t *testing.T, h Handle) {
 	t.Helper()
-	before, err := windows.GetStdHandle(windows.STD_INPUT_HANDLE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := slotValue(0)
 	if err := windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(h)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = windows.SetStdHandle(windows.STD_INPUT_HANDLE, before) })
+	t.Cleanup(func() { _ = windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(before)) })
 }
 
 func TestStandard(t *testing.T) {

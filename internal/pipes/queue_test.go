@@ -217,6 +217,23 @@ func TestQueuePace(t *testing.T) {
 	})
 }
 
+// Pace is told of room also by a Next that was waiting already.
+func TestQueuePaceWakes(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			q := NewQueue(10)
+			go q.Next(make([]byte, 10))
+			synctest.Wait() // Next waits
+			start := time.Now()
+			q.Put(make([]byte, 10))
+			q.Pace(1, time.Second)
+			if waited := time.Since(start); waited != 0 {
+				t.Fatalf("waited %v for a queue that was emptied", waited)
+			}
+		})
+	}
+}
+
 // Several producers and a consumer that stalls now and then: each producer's
 // lines come whole and in order, and every byte is accounted for.
 func TestQueueProducers(t *testing.T) {

@@ -1,0 +1,117 @@
+// Package stray takes what the server side prints beside the protocol to
+// where it may go: stderr, a file, the log or nowhere.
+//
+// A [Sink] accepts stray bytes without ever waiting for the one who reads
+// them; a [Pump] carries one stream of a child into a sink. Sinks that write
+// have a queue and a goroutine of their own: when their reader stalls or dies
+// the oldest bytes are dropped and counted, and neither the child nor the wire
+// notices.
+package stray
+
+import (
+	"bytes"
+	"sync"
+	"time"
+)
+
+// Sink accepts stray bytes. Methods may be called from any goroutine.
+type Sink interface {
+	// Put takes the next bytes of a source, such as "stdout". It does not wait
+	// and does not keep p.
+	Put(source string, p []byte)
+
+	// Pace is for callers that may wait: before a Put of n bytes it waits a
+	// short and bounded time for a reader that is slow but alive, so that
+	// nothing is dropped without need.
+	Pace(n int)
+
+	// Flush waits until all that was Put before has reached its end or was
+	// dropped. It returns false when the deadline came first.
+	Flush(deadline time.Time) bool
+
+	// Close is a Flush after which the sink takes no more. What has not been
+	// written at the deadline is dropped. The sink's descriptors are closed
+	// once nothing uses them.
+	Close(deadline time.Time) bool
+
+	// Totals returns what the sink has seen so far.
+	Totals() Totals
+}
+
+// Count says how much came from one source.
+type Count struct {
+	Bytes uint64
+	Lines uint64 // lines begun: an unfinished last one counts
+}
+
+// Totals says what a sink has taken and what became of it.
+type Totals struct {
+	Sources map[string]Count
+	// Dropped counts the bytes that reached nobody, those of our own lines
+	// included: the reader stalled or was gone, or the disk was full.
+	Dropped uint64
+}
+
+// meter counts what each source has sent. The zero meter is ready.
+type meter struct {
+	mu      sync.Mutex
+	sources map[string]*tally
+}
+
+type tally struct {
+	Count
+	open bool   // the last line has no end yet
+	part []byte // what Log holds of it
+}
+
+// count is called with mu held.
+func (m *meter) count(source string, p []byte) *tally {
+	t := m.sources[source]
+	if t == nil {
+		if m.sources == nil {
+			m.sources = make(map[string]*tally)
+		}
+		t = &tally{}
+		m.sources[source] = t
+	}
+	if len(p) == 0 {
+		return t
+	}
+	t.Bytes += uint64(len(p))
+	t.Lines += uint64(bytes.Count(p, lineEnd))
+	if t.open {
+		t.Lines-- // it was counted when it began
+	}
+	if t.open = !bytes.HasSuffix(p, lineEnd); t.open {
+		t.Lines++
+	}
+	return t
+}
+
+func (m *meter) totals() Totals {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sources := make(map[string]Count, len(m.sources))
+	for name, t := range m.sources {
+		sources[name] = t.Count
+	}
+	return Totals{Sources: sources}
+}
+
+var lineEnd = []byte{'\n'}
+
+// Null is the sink that only counts. The zero Null is ready.
+type Null struct{ meter }
+
+func (s *Null) Put(source string, p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(source, p)
+}
+
+func (*Null) Pace(int)             {}
+func (*Null) Flush(time.Time) bool { return true }
+func (*Null) Close(time.Time) bool { return true }
+
+// Totals reports no byte as dropped: to be discarded is what they came for.
+func (s *Null) Totals() Totals { return s.totals() }
