@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wireguardrun/wireguardrun/internal/handover"
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+// attach runs inside a guarded launcher: it puts the handed-down wire back on
+// descriptors 0 and 1 and becomes the server.
+func attach(cfg config) int {
+	if !cfg.Off {
+		if err := putBack(); err != nil {
+			return report(configuredSay(cfg), err)
+		}
+	}
+	return become(cfg)
+}
+
+func putBack() error {
+	rec, found, err := handover.FromEnv()
+	switch {
+	case !found:
+		return withHint(errors.New("attach: no wire was handed down to this process"),
+			"use it inside a launcher script: wireguardrun -- sh start.sh, and in start.sh: exec wireguardrun attach -- server")
+	case err != nil:
+		return withHint(fmt.Errorf("attach: %w", err), "use one version of wireguardrun for both")
+	}
+	handover.Clear()
+	if err := rec.Check(pipes.Standard(0), pipes.Standard(1)); err != nil {
+		if rec.Mode == handover.Auto {
+			return nil // 0 and 1 carry the wire too
+		}
+		return withHint(fmt.Errorf("attach: %w", err),
+			"a launcher in between lost or reused the descriptors, or redirected stdin or stdout; attach before it does")
+	}
+	if rec.Mode == handover.Auto {
+		// The one byte that tells the parent which pair is in use.
+		announce := pipes.NewConn(rec.Out.Handle)
+		_, err := announce.Write([]byte("\n"))
+		announce.Retire(nil)
+		if err != nil {
+			return fmt.Errorf("attach: announce the server on descriptor %d: %w", rec.Out.Number, err)
+		}
+	}
+	if err := rec.PutOnStandard(); err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,572 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/rs/zerolog"
+)
+
+// task is what one call of the program is asked to do.
+type task uint8
+
+const (
+	commandNone    task = iota // --help or --version has been written: exit with 0
+	commandRun                 // run config.Argv behind the guard
+	commandAttach              // put the handed wire back on 0 and 1, then exec config.Argv
+	commandDemo                // show a noisy server bare and guarded
+	commandVersion             // write the version to stdout
+)
+
+// commandNamed is the command that a word names when it comes first and not
+// after "--". A server with one of these names is reached by "--" or by "run".
+func commandNamed(word string) task {
+	switch word {
+	case "run":
+		return commandRun
+	case "attach":
+		return commandAttach
+	case "demo":
+		return commandDemo
+	case "version":
+		return commandVersion
+	}
+	return commandNone
+}
+
+// strayTarget is where output of the server that is not on the wire goes.
+type strayTarget uint8
+
+const (
+	strayStderr strayTarget = iota // our stderr, unchanged
+	strayNull                      // nowhere
+	strayLog                       // one log event for each line
+	strayFile                      // config.StrayFile
+)
+
+// config holds every setting of one call, defaults filled in. For attach,
+// demo and version only the log settings, Off and (attach) Argv mean anything.
+type config struct {
+	Wire      string // "fds"; the names of later modes are refused by parse
+	Stray     strayTarget
+	StrayFile string   // path for strayFile, as given: relative to our directory, not to Dir
+	StrayMax  int64    // bytes in StrayFile before it is rotated; at least 1
+	Lifeline  bool     // the server's descriptor 0 is an open pipe without data, not the null device
+	Dir       string   // the server's working directory; "" is ours. Not checked by parse
+	Env       []string // NAME=VALUE, in the order given; the last one of a name wins
+	LogLevel  zerolog.Level
+	LogFormat logFormat
+	Off       bool     // WIREGUARDRUN_OFF: exec Argv bare
+	Argv      []string // the server's command: a part of the args given to parse, byte for byte
+}
+
+// invocation is a parsed command line.
+type invocation struct {
+	Command task
+	Config  config
+}
+
+// word is the value of a flag. It decodes itself because kong's own decoder
+// passes strings through JSON, which replaces bytes that are no UTF-8, and
+// paths may hold such bytes. No flag has a use for an empty value, so "" also
+// means that the flag was not given.
+type word string
+
+// Decode implements kong.MapperValue.
+func (w *word) Decode(ctx *kong.DecodeContext) error {
+	token := ctx.Scan.Pop()
+	value := token.String()
+	if !token.IsValue() || value == "" {
+		return errors.New("needs a value")
+	}
+	*w = word(value)
+	return nil
+}
+
+// words is the value of a flag that may be given more than once.
+type words []string
+
+// Decode implements kong.MapperValue.
+func (w *words) Decode(ctx *kong.DecodeContext) error {
+	var one word
+	if err := one.Decode(ctx); err != nil {
+		return err
+	}
+	*w = append(*w, string(one))
+	return nil
+}
+
+// tail counts the arguments from the first word that is no flag of ours to the
+// end. Only the number is taken from kong: the arguments themselves are then
+// cut from the original list, so that they stay what they were.
+type tail int
+
+// Decode implements kong.MapperValue.
+func (t *tail) Decode(ctx *kong.DecodeContext) error {
+	for ; !ctx.Scan.Peek().IsEOL(); ctx.Scan.Pop() {
+		*t++
+	}
+	return nil
+}
+
+// commonFlags are the flags of every command.
+type commonFlags struct {
+	LogLevel  word `name:"log-level"`
+	LogFormat word `name:"log-format"`
+	Help      bool `name:"help" short:"h"`
+}
+
+// flags is the grammar of run and of the top level. It has no help texts: kong
+// looks for variables in them, by a regular expression, at every start, which
+// doubles its work. A test keeps the texts below and the grammar in step.
+//
+// "partial" makes kong stop at the first word and refuse a flag that it does
+// not know; plain passthrough would take such a flag for the server's command.
+type flags struct {
+	commonFlags
+	Version  bool  `name:"version"`
+	Wire     word  `name:"wire"`
+	Stray    word  `name:"stray"`
+	StrayMax word  `name:"stray-max"`
+	Stdin    word  `name:"stdin"`
+	Cwd      word  `name:"cwd"`
+	Env      words `name:"env"`
+	Tail     tail  `arg:"" optional:"" passthrough:"partial"`
+}
+
+// fewFlags is the grammar of attach, demo and version.
+type fewFlags struct {
+	commonFlags
+	Tail tail `arg:"" optional:"" passthrough:"partial"`
+}
+
+// parse reads the command line (without the program's name) and the
+// environment. Requested help and version texts are written to stdout; nothing
+// else is, and errors are returned, not printed. Every error is a usage error
+// or a failed write: its exit code is 125.
+func parse(args []string, stdout io.Writer) (invocation, error) {
+	var given flags
+	if err := decode(args, &given, &given.Tail); err != nil {
+		return invocation{}, err
+	}
+	// The version is asked for at the top level only. It is answered first
+	// since no other flag changes it.
+	if given.Version {
+		return invocation{}, writeVersion(stdout)
+	}
+	own, rest := cut(args, given.Tail)
+	if len(rest) > 0 && rest[0] != "--" {
+		if named := commandNamed(rest[0]); named != commandNone {
+			// Flags may stand on both sides of a command's name. Without the
+			// name the line is one list of flags in the command's grammar.
+			return parseNamed(named, rest[0], slices.Concat(own, rest[1:]), stdout)
+		}
+	}
+	if given.Help {
+		return invocation{}, write(stdout, helpText)
+	}
+	return settle(commandRun, given, rest)
+}
+
+// parseNamed is parse for the arguments of a command that was named. A word
+// among args is never a command of ours again.
+func parseNamed(cmd task, name string, args []string, stdout io.Writer) (invocation, error) {
+	var given flags
+	var err error
+	if cmd == commandRun {
+		err = decode(args, &given, &given.Tail)
+	} else {
+		var few fewFlags
+		err = decode(args, &few, &few.Tail)
+		given.commonFlags, given.Tail = few.commonFlags, few.Tail
+	}
+	if err != nil {
+		return invocation{}, fmt.Errorf("%s: %w", name, err)
+	}
+	_, rest := cut(args, given.Tail)
+	if given.Help {
+		return invocation{}, write(stdout, helpFor(cmd))
+	}
+	if len(rest) > 0 && (cmd == commandDemo || cmd == commandVersion) {
+		return invocation{}, withHint(
+			fmt.Errorf("%s takes no arguments, but got %q", name, rest[0]),
+			fmt.Sprintf(`to run a server called %s: wireguardrun -- %s ...`, name, name))
+	}
+	return settle(cmd, given, rest)
+}
+
+// decode reads the flags at the start of args into grammar, a pointer to one of
+// the grammars, and sets *count to the number of arguments after them. A "--"
+// that ends the flags is counted.
+func decode(args []string, grammar any, count *tail) error {
+	if len(args) == 0 || args[0] == "--" || args[0] == "-" || !strings.HasPrefix(args[0], "-") {
+		// No flag of ours, as in most clients' configurations: kong would
+		// answer the same, but building its model takes many times as long
+		// as the rest of parse.
+		*count = tail(len(args))
+		return nil
+	}
+	if err := trace(args, grammar); err != nil {
+		return withHint(err, `see "wireguardrun --help"; a server's own flags come after its name`)
+	}
+	return nil
+}
+
+// trace is decode by kong, whatever args start with.
+func trace(args []string, grammar any) error {
+	// Trace and Apply are the parsing alone. Kong's Parse adds defaults,
+	// variables and hooks, which are settled here without reflection, and it
+	// may print.
+	ctx, err := kong.Trace(kong.Must(grammar, kong.NoDefaultHelp()), args)
+	if err != nil {
+		return err
+	}
+	if ctx.Error != nil {
+		return ctx.Error
+	}
+	_, err = ctx.Apply()
+	return err
+}
+
+// cut divides args before the last n.
+func cut(args []string, n tail) (before, after []string) {
+	at := len(args) - int(n)
+	return args[:at], args[at:]
+}
+
+// settle makes the invocation of a command that starts something: flags first,
+// then the environment, then defaults.
+func settle(cmd task, given flags, argv []string) (invocation, error) {
+	inv := invocation{Command: cmd, Config: config{
+		Wire:      "fds",
+		StrayMax:  64 << 20,
+		LogLevel:  zerolog.InfoLevel,
+		LogFormat: formatText,
+		Off:       isOn(os.Getenv(variable("off"))),
+	}}
+	c := &inv.Config
+
+	settings := []setting{
+		{"log-level", given.LogLevel, c.setLogLevel},
+		{"log-format", given.LogFormat, c.setLogFormat},
+		{"wire", given.Wire, c.setWire},
+		{"stray", given.Stray, c.setStray},
+		{"stray-max", given.StrayMax, c.setStrayMax},
+		{"stdin", given.Stdin, c.setStdin},
+		{"cwd", given.Cwd, c.setCwd},
+	}
+	if cmd != commandRun {
+		settings = settings[:2] // the other commands have, and read, only these
+	}
+	for _, s := range settings {
+		if err := s.apply(); err != nil {
+			return invocation{}, err
+		}
+	}
+	for _, pair := range given.Env {
+		if err := c.addEnv(pair); err != nil {
+			return invocation{}, fmt.Errorf("--env=%s: %w", pair, err)
+		}
+	}
+
+	if cmd == commandRun || cmd == commandAttach {
+		if len(argv) > 0 && argv[0] == "--" {
+			argv = argv[1:]
+		}
+		example := "wireguardrun -- node server.js"
+		if cmd == commandAttach {
+			example = "wireguardrun attach -- node server.js"
+		}
+		if len(argv) == 0 {
+			return invocation{}, withHint(errors.New("no command to run"),
+				"name the server to start: "+example+"   (all flags: wireguardrun --help)")
+		}
+		if argv[0] == "" {
+			return invocation{}, withHint(errors.New("the command to run is an empty word"),
+				"is a variable unset? Name the server to start: "+example)
+		}
+		c.Argv = argv
+	}
+	return inv, nil
+}
+
+// setting is a flag that the environment may also give.
+type setting struct {
+	name string
+	flag word
+	set  func(string) error
+}
+
+// apply sets the value that the flag or, if it was not given, the environment
+// has. An empty variable counts as unset.
+func (s setting) apply() error {
+	origin, value := "--"+s.name, string(s.flag)
+	if value == "" {
+		origin = variable(s.name)
+		value = os.Getenv(origin)
+	}
+	if value == "" {
+		return nil
+	}
+	if err := s.set(value); err != nil {
+		return fmt.Errorf("%s=%s: %w", origin, value, err)
+	}
+	return nil
+}
+
+// variable is the name of the environment variable for a flag.
+func variable(flag string) string {
+	return "WIREGUARDRUN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// isOn reads the variable that switches the guard off.
+func isOn(value string) bool {
+	switch strings.ToLower(value) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}
+
+func (c *config) setLogLevel(value string) error {
+	switch value {
+	case "debug":
+		c.LogLevel = zerolog.DebugLevel
+	case "info":
+		c.LogLevel = zerolog.InfoLevel
+	case "warn":
+		c.LogLevel = zerolog.WarnLevel
+	case "error":
+		c.LogLevel = zerolog.ErrorLevel
+	case "off":
+		c.LogLevel = zerolog.Disabled
+	default:
+		return errors.New("must be debug, info, warn, error or off")
+	}
+	return nil
+}
+
+func (c *config) setLogFormat(value string) error {
+	switch value {
+	case "text":
+		c.LogFormat = formatText
+	case "json":
+		c.LogFormat = formatJSON
+	default:
+		return errors.New("must be text or json")
+	}
+	return nil
+}
+
+func (c *config) setWire(value string) error {
+	switch value {
+	case "fds":
+		c.Wire = value
+		return nil
+	case "auto", "stdio":
+		return errors.New("comes in a later version; this one has only fds")
+	}
+	return errors.New("must be fds")
+}
+
+func (c *config) setStray(value string) error {
+	path, isFile := strings.CutPrefix(value, "file:")
+	switch {
+	case value == "stderr":
+		c.Stray = strayStderr
+	case value == "null":
+		c.Stray = strayNull
+	case value == "log":
+		c.Stray = strayLog
+	case isFile && path != "":
+		c.Stray, c.StrayFile = strayFile, path
+	case isFile:
+		return errors.New("needs a path after the colon")
+	default:
+		err := errors.New("must be stderr, null, log or file:PATH")
+		if strings.ContainsAny(value, `./\`) {
+			return withHint(err, "to append to that file: --stray=file:"+value)
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *config) setStrayMax(value string) error {
+	size, err := parseSize(value)
+	if err != nil {
+		return err
+	}
+	c.StrayMax = size
+	return nil
+}
+
+func (c *config) setStdin(value string) error {
+	switch value {
+	case "null":
+		c.Lifeline = false
+	case "lifeline":
+		c.Lifeline = true
+	default:
+		return errors.New("must be null or lifeline")
+	}
+	return nil
+}
+
+func (c *config) setCwd(value string) error {
+	c.Dir = value
+	return nil
+}
+
+// addEnv takes NAME=VALUE for the server's environment.
+func (c *config) addEnv(pair string) error {
+	name, _, ok := strings.Cut(pair, "=")
+	if !ok || name == "" {
+		return withHint(errors.New("must be NAME=VALUE"),
+			"variables that are already set need no flag: the server inherits them")
+	}
+	// Names in the environment have no case on Windows.
+	for _, own := range []string{"in", "out", "handover", "run"} {
+		if strings.EqualFold(name, variable(own)) {
+			return errors.New("is set by wireguardrun itself")
+		}
+	}
+	c.Env = append(c.Env, pair)
+	return nil
+}
+
+// parseSize reads a number of bytes, at least 1, with an optional unit of a
+// power of 1024. Upper and lower case mean the same. KB and its like are
+// refused: some mean 1000 by them.
+func parseSize(text string) (int64, error) {
+	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	var unit int64
+	switch strings.ToLower(text[len(digits):]) {
+	case "", "b":
+		unit = 1
+	case "k", "kib":
+		unit = 1 << 10
+	case "m", "mib":
+		unit = 1 << 20
+	case "g", "gib":
+		unit = 1 << 30
+	}
+	number, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && unit > 0 && int64(number) > math.MaxInt64/unit:
+		return 0, errors.New("is too large")
+	case err != nil || unit == 0 || number == 0:
+		return 0, errors.New("must be a number of bytes above 0, alone or with k, KiB, MiB or GiB after it")
+	}
+	return int64(number) * unit, nil
+}
+
+// write puts a text that was asked for on stdout.
+func write(stdout io.Writer, text string) error {
+	// Without this Go ends the program by SIGPIPE, and with no word, when
+	// descriptor 1 is a pipe that nobody reads.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	defer signal.Stop(caught)
+
+	if _, err := io.WriteString(stdout, text); err != nil {
+		return fmt.Errorf("cannot write to standard output: %w", err)
+	}
+	return nil
+}
+
+// helpFor is the help of a command that was named.
+func helpFor(cmd task) string {
+	switch cmd {
+	case commandAttach:
+		return attachHelp
+	case commandDemo:
+		return demoHelp
+	case commandVersion:
+		return versionHelp
+	}
+	return helpText
+}
+
+const helpText = `wireguardrun runs a server that talks over stdin and stdout, and lets nothing
+but protocol messages through to the client. What the server prints otherwise
+goes elsewhere. It has nothing to do with the WireGuard VPN.
+
+Usage:
+  wireguardrun [flags] [--] command [args]         run a server
+  wireguardrun attach [flags] [--] command [args]  the same in a launcher script
+  wireguardrun demo                                see a noisy server tamed
+  wireguardrun version                             show the version
+
+The first word that is no flag is the command; it and all that follows are the
+server's and are passed on as they are. After "--" a word is never one of the
+commands above: "wireguardrun -- demo" runs a program called demo.
+
+Flags:
+  --wire=fds           how the server gets the wire. fds: on two descriptors of
+                       its own, 3 and 4 unless they are taken; their numbers are
+                       in WIREGUARDRUN_IN and WIREGUARDRUN_OUT
+  --stray=stderr       where stray output goes: stderr, null, log (each line
+                       becomes a log line) or file:PATH (appended)
+  --stray-max=64MiB    size at which that file is rotated; one old file is kept
+  --stdin=null         the server's standard input: null, or lifeline, which
+                       stays open and never has data, for servers that quit
+                       when their standard input ends
+  --cwd=DIR            start the server in DIR
+  --env=NAME=VALUE     set a variable for the server; may be repeated
+  --log-level=info     how much to say on stderr: debug, info, warn, error, off
+  --log-format=text    text, or json: one object on each line
+  -h, --help           show this text, or that of a command: attach --help
+  --version            show the version
+
+A flag with a value, except --env, may also be given in the environment:
+--stray-max is WIREGUARDRUN_STRAY_MAX. A flag on the command line comes first.
+WIREGUARDRUN_OFF=1 runs the command bare, without any guard.
+
+Exit status: the server's own, or 128 plus the number of the signal that ended
+it; 127 if the command is not found, 126 if it cannot be executed, 125 if
+wireguardrun itself fails or is used wrongly.
+
+Examples:
+  wireguardrun -- node server.js
+  wireguardrun --stray=file:stray.log -- python -m server --verbose
+`
+
+const attachHelp = `Usage: wireguardrun attach [flags] [--] command [args]
+
+For launcher scripts that wireguardrun runs: takes the wire that was handed to
+the script, puts it on stdin and stdout, and becomes command.
+
+Flags:
+  --log-level=info     how much to say on stderr: debug, info, warn, error, off
+  --log-format=text    text, or json: one object on each line
+  -h, --help           show this text
+
+Example, as the last line of a script:
+  exec wireguardrun attach -- node server.js
+`
+
+const demoHelp = `Usage: wireguardrun demo [flags]
+
+Runs a small noisy server twice, bare and behind wireguardrun, and shows what
+the client receives. Exit status 0 means that the guarded wire was clean.
+
+Flags:
+  --log-level=info     how much to say on stderr: debug, info, warn, error, off
+  --log-format=text    text, or json: one object on each line
+  -h, --help           show this text
+`
+
+const versionHelp = `Usage: wireguardrun version
+
+Shows the version, like --version.
+`

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/wireguardrun/wireguardrun/internal/demo"
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+	"github.com/wireguardrun/wireguardrun/internal/proc"
+)
+
+// run is the program: argv in, exit code out.
+func run(argv []string) int {
+	if len(argv) > 0 && argv[0] == proc.ListenStage {
+		return report(plainSay(), launchFailure(argv[1], argv[1], "", proc.RunListenStage(argv)))
+	}
+	if len(argv) > 0 {
+		argv = argv[1:]
+	}
+	if code, ok := demoRole(argv); ok {
+		return code
+	}
+	inv, err := parse(argv, os.Stdout)
+	if err != nil {
+		return report(plainSay(), err)
+	}
+	cfg := inv.Config
+	switch inv.Command {
+	case commandRun:
+		if cfg.Off {
+			return become(cfg)
+		}
+		return guarded(cfg)
+	case commandAttach:
+		return attach(cfg)
+	case commandDemo:
+		return report(configuredSay(cfg), runDemo())
+	case commandVersion:
+		return report(configuredSay(cfg), writeVersion(os.Stdout))
+	default: // what was asked for has been written
+		return 0
+	}
+}
+
+// report says err, if there is one, and returns its exit code.
+func report(s *say, err error) int {
+	if err != nil {
+		s.fail(err)
+	}
+	return exitCode(err)
+}
+
+// plainSay is for errors that come before the flags are known.
+func plainSay() *say { return newSay(stderrWriter{}, zerolog.InfoLevel, formatText) }
+
+func configuredSay(cfg config) *say { return newSay(stderrWriter{}, cfg.LogLevel, cfg.LogFormat) }
+
+// stderrWriter writes to descriptor 2 itself, without a queue, and for good:
+// a reader that is gone gives an error and no SIGPIPE.
+type stderrWriter struct{}
+
+func (stderrWriter) Write(p []byte) (int, error) {
+	conn := pipes.NewConn(pipes.Standard(2))
+	defer conn.Retire(nil)
+	return conn.Write(p)
+}
+
+// demoRole plays a part of the demo when the hidden flag asks for one.
+func demoRole(argv []string) (code int, ok bool) {
+	if len(argv) != 2 || argv[0] != "demo" {
+		return 0, false
+	}
+	role, hidden := strings.CutPrefix(argv[1], "--role=")
+	if !hidden {
+		return 0, false
+	}
+	return demo.Role(role)
+}
+
+func runDemo() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find our own program: %w", err)
+	}
+	return demo.Run(context.Background(), self, os.Stdout, os.Stderr)
+}
+
+// become makes this process the command of cfg, as if we were not there.
+func become(cfg config) int {
+	c, err := resolve(cfg, os.Environ())
+	if err == nil && c.Dir != "" {
+		err = os.Chdir(c.Dir)
+	}
+	var status proc.Status
+	if err == nil {
+		if status, err = proc.Become(c); err != nil {
+			err = launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
+		}
+	}
+	if err != nil {
+		return report(configuredSay(cfg), err)
+	}
+	return childExitCode(status.Code, status.Signal)
+}
+
+// resolve finds what cfg asks to run, in the environment base.
+func resolve(cfg config, base []string) (proc.Command, error) {
+	env := proc.Environ(base, cfg.Env, nil)
+	c := proc.Command{Args: cfg.Argv, Dir: cfg.Dir, Env: env, Terminal: pipes.None}
+	name := cfg.Argv[0]
+	if cfg.Dir != "" {
+		if err := proc.CheckDir(cfg.Dir); err != nil {
+			return c, launchFailure(name, "", "", err)
+		}
+	}
+	path, err := proc.Look(name, cfg.Dir, env)
+	if err != nil {
+		return c, launchFailure(name, "", proc.Getenv(env, "PATH"), err)
+	}
+	c.Path = path
+	return c, nil
+}
