@@ -23,28 +23,30 @@
 //
 // Each direction has a claim of its own, which moves like this:
 //
-//		free ------------> duplicated ------------> diverted -----------> free
-//		 |                     |                       |                   ^
-//		 |                     |                       +---> stuck --------+
-//		 |                     |                       |     (again) ------+
-//		 |                     +--> rolled forward ----+-------------------+
-//		 |                     |                                           |
-//		 +-----------> in place <--+---------------------------------------+
-//		 |
-//		 +--> diverted (by a parent that handed the wire down)
+//	free ------------> duplicated ------------> diverted -----------> free
+//	 |                     |                       |                   ^
+//	 |                     |                       +---> stuck --------+
+//	 |                     |                       |     (again) ------+
+//	 |                     +--> rolled forward ----+-------------------+
+//	 |                     |                                           |
+//	 +-----------> in place <--+---------------------------------------+
+//	 |
+//	 +--> diverted (by a parent that handed the wire down)
 //
-//	  - duplicated: the wire has a private duplicate, which cannot land among
-//	    the standard descriptors and which children do not inherit.
-//	  - diverted: the claim is complete. Descriptor 0 is the null device, or a
-//	    lifeline; descriptor 1 is a duplicate of standard error, or the null
-//	    device where standard error is the wire itself (2>&1).
-//	  - in place: duplicating or opening the diversion failed, or a later step
-//	    failed and was rolled back. The wire is served from the standard
-//	    descriptor, unprotected, and the claim is held.
-//	  - rolled forward: a step failed and so did rolling it back. The wire is
-//	    served from the private duplicate, as by a complete claim.
-//	  - stuck: Release could not put the wire back. The claim is kept, the wire
-//	    still served, and Release may be called again.
+// What they mean:
+//
+//   - duplicated: the wire has a private duplicate, which cannot land among
+//     the standard descriptors and which children do not inherit.
+//   - diverted: the claim is complete. Descriptor 0 is the null device, or a
+//     lifeline; descriptor 1 is a duplicate of standard error, or the null
+//     device where standard error is the wire itself (2>&1).
+//   - in place: duplicating or opening the diversion failed, or a later step
+//     failed and was rolled back. The wire is served from the standard
+//     descriptor, unprotected, and the claim is held.
+//   - rolled forward: a step failed and so did rolling it back. The wire is
+//     served from the private duplicate, as by a complete claim.
+//   - stuck: Release could not put the wire back. The claim is kept, the wire
+//     still served, and Release may be called again.
 //
 // What a system call did is observed and not believed: after a failure the
 // standard descriptor is compared with wire and diversion, since a dup2 may
@@ -88,7 +90,9 @@
 //     handles of its own, and so does code that remembers a handle's value.
 //   - A process that reads the wire at the same time, having inherited it
 //     earlier, takes bytes away; a Read may then wait where Release can't
-//     interrupt it. Release does not wait for it.
+//     interrupt it. So may a Write, when another process writes to the same
+//     full pipe, or on a terminal whose other side has stopped reading.
+//     Release does not wait for them.
 //   - O_NONBLOCK and terminal modes are put back by Release, not when the
 //     process is killed.
 //

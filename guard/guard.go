@@ -97,7 +97,7 @@ func (w *Wire) Write(p []byte) (int, error) {
 }
 
 func ioError(op string, s Stream, err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	return &StepError{op, s, err}
@@ -185,7 +185,8 @@ func (w *Wire) Close() error {
 	defer r.mu.Unlock()
 	var errs []error
 	for s, e := range w.ends {
-		if e != nil && e.claim.handed != nil {
+		// Once released, the pair may be in use by a later Wire.
+		if e != nil && e.claim.handed != nil && e.claim.state != Free {
 			errs = append(errs, r.closeHanded(Stream(s)))
 			e.claim.handed = nil
 		}

@@ -18,6 +18,8 @@ type registry struct {
 	held   [2]*claim
 	handed *handed // nil when there is none or it is not in use
 	modes  [3]savedModes
+
+	announced bool // to the parent: it eats one such byte, and passes a second
 }
 
 type savedModes struct {
@@ -71,7 +73,8 @@ func (r *registry) open(cfg config) (*Wire, error) {
 		return nil, err
 	}
 	w := r.take(cfg, h)
-	if h.record.Mode == handover.Auto && w.ends[Out] != nil {
+	if h.record.Mode == handover.Auto && w.ends[Out] != nil && !r.announced {
+		r.announced = true
 		// The one byte that tells the parent which pair this server uses;
 		// the parent eats it. If it is gone, the first read or write says so.
 		_, _ = w.ends[Out].conn.Write([]byte("\n"))
