@@ -25,7 +25,8 @@ type Conn struct {
 	last    func() // what to do when the last call has left
 }
 
-// NewConn returns a Conn for h, which is borrowed.
+// NewConn returns a Conn for h, which is borrowed. Retire frees what the Conn
+// opens for itself.
 func NewConn(h Handle) *Conn { return &Conn{h: h} }
 
 // Read reads up to len(p) bytes. It returns io.EOF at the end of the stream

@@ -9,12 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
-
-func pointer[T any](p *T) unsafe.Pointer { return unsafe.Pointer(p) }
 
 var pipeCount atomic.Int32
 
@@ -247,6 +244,35 @@ func TestRetireInterruptsWrite(t *testing.T) {
 				t.Errorf("Write gave %v", err)
 			}
 		})
+	})
+}
+
+// One object may carry both directions.
+func TestRetireOfReadLeavesWriteAlone(t *testing.T) {
+	ours, theirs := forms["overlapped"](t)
+	reader, writer := NewConn(ours), NewConn(newDuplicate(t, ours))
+	reading, writing := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := reader.Read(make([]byte, 9))
+		reading <- err
+	}()
+	want := bytes.Repeat([]byte("whole"), 1<<14)
+	go func() {
+		_, err := writer.Write(want)
+		writing <- err
+	}()
+	underWay(t, reader)
+	underWay(t, writer)
+	reader.Retire(nil)
+	timed(t, "the read", func() { <-reading })
+	got := make([]byte, len(want))
+	timed(t, "the write", func() {
+		if _, err := io.ReadFull(NewConn(theirs), got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("the client did not read what was written, %v", err)
+		}
+		if err := <-writing; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@
 package pipes
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -110,7 +111,7 @@ func neverBlocks(h Handle) bool {
 func retry[T any](call func() (T, error)) (T, error) {
 	for {
 		v, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return v, err
 		}
 	}

@@ -26,6 +26,47 @@ func open(h Handle) bool {
 	return ok != 0
 }
 
+// DuplicateInheritable is Duplicate, but children inherit the duplicate.
+func DuplicateInheritable(h Handle) (Handle, error) {
+	d, err := duplicate(h)
+	if err != nil {
+		return None, err
+	}
+	if err := SetInherited(d, true); err != nil {
+		_ = closeHandle(d)
+		return None, err
+	}
+	return d, nil
+}
+
+// IsInherited reports whether children inherit h, which is borrowed.
+func IsInherited(h Handle) (bool, error) {
+	var flags uint32
+	ok, _, err := procGetHandleInformation.Call(uintptr(h), uintptr(unsafe.Pointer(&flags)))
+	if ok == 0 {
+		return false, os.NewSyscallError("GetHandleInformation", err)
+	}
+	return flags&windows.HANDLE_FLAG_INHERIT != 0, nil
+}
+
+// SetInherited says whether children inherit h, which is borrowed.
+func SetInherited(h Handle, on bool) error {
+	flags := uint32(0)
+	if on {
+		flags = windows.HANDLE_FLAG_INHERIT
+	}
+	err := windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT, flags)
+	return os.NewSyscallError("SetHandleInformation", err)
+}
+
+// SetStandard puts h into standard slot n. The process then owns h as far as
+// anybody does: standard handles are found there and not closed.
+func SetStandard(n int, h Handle) error {
+	return os.NewSyscallError("SetStdHandle", windows.SetStdHandle(slots[n], windows.Handle(h)))
+}
+
+var slots = [...]uint32{windows.STD_INPUT_HANDLE, windows.STD_OUTPUT_HANDLE, windows.STD_ERROR_HANDLE}
+
 var procGetHandleInformation = windows.NewLazySystemDLL("kernel32.dll").NewProc("GetHandleInformation")
 
 // standard takes a slot that is empty, or names what is no longer open, as
@@ -39,8 +80,7 @@ func standard(n int) Handle {
 
 // slotValue returns what the process has in standard slot n, open or not.
 func slotValue(n int) Handle {
-	slot := [...]uint32{windows.STD_INPUT_HANDLE, windows.STD_OUTPUT_HANDLE, windows.STD_ERROR_HANDLE}[n]
-	h, err := windows.GetStdHandle(slot)
+	h, err := windows.GetStdHandle(slots[n])
 	if err != nil {
 		return None
 	}

@@ -64,12 +64,11 @@ func closedHandle(t *testing.T) Handle {
 
 func inherited(t *testing.T, h Handle) bool {
 	t.Helper()
-	var flags uint32
-	ok, _, err := procGetHandleInformation.Call(uintptr(h), uintptr(pointer(&flags)))
-	if ok == 0 {
-		t.Fatalf("GetHandleInformation: %v", err)
+	yes, err := IsInherited(h)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return flags&windows.HANDLE_FLAG_INHERIT != 0
+	return yes
 }
 
 func TestChildrenInheritNoneOfOurHandles(t *testing.T) {
@@ -81,11 +80,19 @@ func TestChildrenInheritNoneOfOurHandles(t *testing.T) {
 			t.Errorf("children inherit the %s", name)
 		}
 	}
-	if err := windows.SetHandleInformation(windows.Handle(w), windows.HANDLE_FLAG_INHERIT, windows.HANDLE_FLAG_INHERIT); err != nil {
-		t.Fatal(err)
+	if err := SetInherited(w, true); err != nil || !inherited(t, w) {
+		t.Fatalf("SetInherited: %v, and children inherit it: %v", err, inherited(t, w))
 	}
 	if inherited(t, newDuplicate(t, w)) {
 		t.Error("children inherit the duplicate of a handle that they inherit")
+	}
+	d, err := DuplicateInheritable(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, d)
+	if !inherited(t, d) || Compare(d, r) != Same {
+		t.Error("children don't inherit the inheritable duplicate, or it is another object")
 	}
 }
 
@@ -146,10 +153,10 @@ func TestNeverBlocks(t *testing.T) {
 func setSlot(t *testing.T, h Handle) {
 	t.Helper()
 	before := slotValue(0)
-	if err := windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(h)); err != nil {
+	if err := SetStandard(0, h); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = windows.SetStdHandle(windows.STD_INPUT_HANDLE, windows.Handle(before)) })
+	t.Cleanup(func() { _ = SetStandard(0, before) })
 }
 
 func TestStandard(t *testing.T) {

@@ -54,10 +54,5 @@ func Compare(a, b Handle) Verdict { return compare(a, b) }
 // written to b does, and no person reads both: the case of 2>&1, except on a
 // terminal, where mixing them is what a user expects.
 func SharesFile(a, b Handle) bool {
-	switch Compare(a, b) {
-	case Alike, Same:
-		return !IsTerminal(a)
-	default:
-		return false
-	}
+	return sameFile(a, b) && !IsTerminal(a)
 }

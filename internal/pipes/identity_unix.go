@@ -17,6 +17,13 @@ func identify(h Handle) (Identity, error) {
 	return Identity(fmt.Sprintf("%x:%x", st.Dev, st.Ino)), nil
 }
 
+// sameFile goes by the file and not by its opening: "2>/dev/stdout" opens the
+// pipe of standard output a second time.
+func sameFile(a, b Handle) bool {
+	ia, err := identify(a)
+	return err == nil && ia.Is(b)
+}
+
 func compare(a, b Handle) Verdict {
 	var sa, sb unix.Stat_t
 	if err := unix.Fstat(int(a), &sa); err != nil {

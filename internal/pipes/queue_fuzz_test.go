@@ -2,6 +2,7 @@ package pipes
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -88,7 +89,7 @@ func checkQueue(t *testing.T, size int, script []byte) {
 	for len(model.held) > 0 {
 		take(1 + size/3)
 	}
-	if _, _, err := real.Next(make([]byte, 1)); err != io.EOF {
+	if _, _, err := real.Next(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatalf("at the end: %v, want EOF", err)
 	}
 	if pos != len(in) || real.Dropped() != model.dropped {

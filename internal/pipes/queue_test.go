@@ -90,7 +90,7 @@ func TestQueueClose(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for range 2 {
-		if n, _, err := q.Next(make([]byte, 9)); n != 0 || err != io.EOF {
+		if n, _, err := q.Next(make([]byte, 9)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("Next = %d, %v, want EOF", n, err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestQueueProducers(t *testing.T) {
 	var gaps uint64
 	for round := 0; ; round++ {
 		n, gap, err := q.Next(buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if gap > 0 && out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {

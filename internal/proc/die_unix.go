@@ -10,7 +10,11 @@ import (
 
 func dieOf(sig int) {
 	s := unix.Signal(sig)
-	if leaveNoCore() != nil || setDefault(s) != nil {
+	if leaveNoCore() != nil {
+		return
+	}
+	// The action of KILL can't be set, and needs not.
+	if s != unix.SIGKILL && setDefault(s) != nil {
 		return
 	}
 	if unix.Kill(unix.Getpid(), s) != nil {

@@ -8,8 +8,7 @@ func Environ(base, set, without []string) []string {
 	env := make([]string, 0, len(base)+len(set))
 	index := make(map[string]int, len(base)+len(set))
 	for _, kv := range append(base[:len(base):len(base)], set...) {
-		name, _, _ := strings.Cut(kv, "=")
-		key := envKey(name)
+		key := envKey(nameOf(kv))
 		if at, seen := index[key]; seen {
 			env[at] = kv
 			continue
@@ -29,6 +28,17 @@ func Environ(base, set, without []string) []string {
 		}
 	}
 	return kept
+}
+
+// nameOf returns the name in kv. A leading "=" belongs to it: Windows keeps the
+// current directory of each drive in variables such as "=C:".
+func nameOf(kv string) string {
+	for i := 1; i < len(kv); i++ {
+		if kv[i] == '=' {
+			return kv[:i]
+		}
+	}
+	return kv
 }
 
 // Getenv returns the value of name in env, or "".

@@ -4,7 +4,6 @@ package proc
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,9 @@ import (
 )
 
 func look(name, dir string, env []string) (string, error) {
+	if name == "" {
+		return "", ErrNotFound // and not the first directory in PATH
+	}
 	if strings.Contains(name, "/") {
 		return name, executable(inDir(name, dir))
 	}
@@ -26,7 +28,9 @@ func look(name, dir string, env []string) (string, error) {
 		if err == nil {
 			return candidate, nil
 		}
-		if denied == nil && errors.Is(err, fs.ErrPermission) {
+		// A directory that can't be searched says nothing of the file.
+		var at *os.PathError
+		if denied == nil && errors.As(err, &at) && at.Op == "exec" {
 			denied = err
 		}
 	}
@@ -36,11 +40,13 @@ func look(name, dir string, env []string) (string, error) {
 	return "", ErrNotFound
 }
 
+// inDir does not clean the path: if dir is a symbolic link, ".." after it is
+// not where dir's name says.
 func inDir(path, dir string) string {
-	if filepath.IsAbs(path) {
+	if dir == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(dir, path)
+	return dir + "/" + path
 }
 
 func executable(path string) error {

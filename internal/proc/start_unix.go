@@ -15,10 +15,14 @@ import (
 type process struct{ id int }
 
 func start(c Command) (process, error) {
+	list := files(c.Files)
+	if high := aboveInherited(list); high != pipes.None {
+		defer func() { _ = pipes.Close(high) }()
+	}
 	attr := &syscall.ProcAttr{
 		Dir:   c.Dir,
 		Env:   c.environ(func(n int) pipes.Handle { return pipes.Handle(n) }),
-		Files: files(c.Files),
+		Files: list,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}
 	if c.Terminal != pipes.None {
@@ -55,6 +59,38 @@ func files(handles []pipes.Handle) []uintptr {
 		}
 	}
 	return list
+}
+
+// aboveInherited keeps ForkExec from overwriting a descriptor that the child
+// inherits beside list: where it has to move some out of the way, it takes the
+// numbers above the highest one that it was given, open or not. So one entry of
+// list is replaced by a duplicate above all that are inherited, for the caller
+// to close after the start; None when there is no need.
+func aboveInherited(list []uintptr) pipes.Handle {
+	given, inherited := len(list)-1, 0
+	for _, fd := range list {
+		given = max(given, int(fd))
+	}
+	for _, n := range openDescriptors() {
+		if n > inherited && isInherited(n) {
+			inherited = n
+		}
+	}
+	if inherited <= given {
+		return pipes.None
+	}
+	for i, fd := range list {
+		if int(fd) < 0 {
+			continue
+		}
+		high, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, inherited+1)
+		if err != nil {
+			break // no number is left up there; most starts move none
+		}
+		list[i] = uintptr(high)
+		return pipes.Handle(high)
+	}
+	return pipes.None
 }
 
 func (p process) pid() int { return p.id }

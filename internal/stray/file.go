@@ -18,7 +18,8 @@ type File struct{ stream }
 // NewFile opens path for appending, with mode 0600 if it is new. When a write
 // would make it larger than max bytes (FileMax when max is not positive), it
 // is renamed to path.1, replacing that, and a new file is begun, with a whole
-// line if the lines are shorter than max. Several processes may share a path.
+// line if the lines are shorter than max. Several processes may share a path,
+// except on Windows, where no open file can be renamed.
 //
 // After a write or a rotation that fails the next bytes are tried again; what
 // could not be written is dropped, and o.Failed is told once.

@@ -224,24 +224,6 @@ func TestFileCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A link is followed, so that rotation renames the file and not the link.
-func TestFileBehindLink(t *testing.T) {
-	dir := tempDir(t)
-	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	if err := os.WriteFile(file, []byte("before.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(file, link); err != nil {
-		t.Skip(err)
-	}
-	s := newFile(t, link, 10, Options{})
-	s.Put("stdout", []byte("after.\n"))
-	closeSink(t, s)
-	if got, got1 := content(t, link), content(t, file+".1"); got != "after.\n" || got1 != "before.\n" {
-		t.Errorf("files hold %q and before it %q", got, got1)
-	}
-}
-
 // A child's writes of 4 kB on their way to a file, and a plain copy to compare.
 func BenchmarkPumpToFile4kB(b *testing.B) {
 	b.Run("pump", func(b *testing.B) {

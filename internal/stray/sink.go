@@ -4,8 +4,8 @@
 // A [Sink] accepts stray bytes without ever waiting for the one who reads
 // them; a [Pump] carries one stream of a child into a sink. Sinks that write
 // have a queue and a goroutine of their own: when their reader stalls or dies
-// the oldest bytes are dropped and counted, and neither the child nor the wire
-// notices.
+// the oldest bytes are dropped and counted. The wire never waits for it, and
+// the child no longer than Pace says.
 package stray
 
 import (
@@ -20,9 +20,10 @@ type Sink interface {
 	// and does not keep p.
 	Put(source string, p []byte)
 
-	// Pace is for callers that may wait: before a Put of n bytes it waits a
-	// short and bounded time for a reader that is slow but alive, so that
-	// nothing is dropped without need.
+	// Pace is for callers that may wait: before a Put of n bytes it waits for
+	// room, so that a reader that is slow but alive loses nothing. It waits
+	// for 100 ms at most, and after a wait in vain not again until the reader
+	// has caught up.
 	Pace(n int)
 
 	// Flush waits until all that was Put before has reached its end or was

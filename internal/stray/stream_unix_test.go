@@ -3,7 +3,6 @@
 package stray
 
 import (
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -35,15 +34,5 @@ func TestStderrNonBlocking(t *testing.T) {
 	closeAll(t, w)
 	if got := <-out; got != in {
 		t.Errorf("%d bytes arrived of %d", len(got), len(in))
-	}
-}
-
-func TestFileRefusesFIFO(t *testing.T) {
-	path := tempDir(t) + "/fifo"
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewFile(path, 0, Options{}); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want an error that names the path", err)
 	}
 }

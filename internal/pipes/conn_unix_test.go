@@ -1,0 +1,176 @@
+//go:build unix
+
+package pipes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func newSocketpair(t *testing.T) *ends {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &ends{Handle(fds[0]), Handle(fds[1])}
+	t.Cleanup(func() { e.closeReader(); e.closeWriter() })
+	return e
+}
+
+func nonblocking(t *testing.T, h Handle) bool {
+	t.Helper()
+	flags, err := unix.FcntlInt(uintptr(h), unix.F_GETFL, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags&unix.O_NONBLOCK != 0
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestRetiredConnsLeaveNothingOpen(t *testing.T) {
+	t.Run("warm up", retireAgainstRead)
+	before := descriptors(t)
+	t.Run("counted", retireAgainstRead)
+	if extra := descriptors(t) - before; extra != 0 {
+		t.Errorf("%d descriptors were left open", extra)
+	}
+}
+
+func TestReaderGoneIsEPIPE(t *testing.T) {
+	for name, e := range map[string]*ends{"pipe": newEnds(t), "socketpair": newSocketpair(t)} {
+		e.closeReader()
+		if n, err := newConn(t, e.w).Write([]byte("x")); n != 0 || !errors.Is(err, unix.EPIPE) {
+			t.Errorf("%s: wrote %d, %v", name, n, err)
+		}
+	}
+}
+
+// A Conn never changes O_NONBLOCK, and does not mind when somebody else does.
+func TestConnCopesWithNonblocking(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) *ends{
+		"pipe":       func(t *testing.T) *ends { return newEnds(t) },
+		"socketpair": newSocketpair,
+	} {
+		for _, nonblock := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, nonblocking=%t", name, nonblock), func(t *testing.T) {
+				e := open(t)
+				for _, h := range []Handle{e.r, e.w} {
+					if err := unix.SetNonblock(int(h), nonblock); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := bytes.Repeat([]byte("0123456789"), 100_000)
+				got := make([]byte, len(want))
+				read := make(chan error)
+				go func() { _, err := io.ReadFull(newConn(t, e.r), got); read <- err }()
+				untilBlocked("readHandle")
+				if n, err := newConn(t, e.w).Write(want); n != len(want) || err != nil {
+					t.Errorf("wrote %d, %v", n, err)
+				}
+				if err := <-read; err != nil || !bytes.Equal(got, want) {
+					t.Errorf("read something else, %v", err)
+				}
+				if nonblocking(t, e.r) != nonblock || nonblocking(t, e.w) != nonblock {
+					t.Error("O_NONBLOCK has changed")
+				}
+			})
+		}
+	}
+}
+
+func TestRetireInterruptsFullSocket(t *testing.T) {
+	e := newSocketpair(t)
+	c := newConn(t, e.w)
+	type result struct {
+		n   int
+		err error
+	}
+	results := make(chan result)
+	go func() {
+		n, err := c.Write(make([]byte, 8<<20))
+		results <- result{n, err}
+	}()
+	untilBlocked("writeHandle")
+	c.Retire(nil)
+	r := <-results
+	if !errors.Is(r.err, os.ErrClosed) {
+		t.Errorf("wrote %d, %v", r.n, r.err)
+	}
+	e.closeWriter()
+	if all, err := io.ReadAll(newConn(t, e.r)); err != nil || len(all) != r.n {
+		t.Errorf("%d bytes arrived, %v; Write told of %d", len(all), err, r.n)
+	}
+}
+
+func TestConnOnRegularFile(t *testing.T) {
+	f := tempFile(t)
+	c := newConn(t, Handle(f.Fd()))
+	want := bytes.Repeat([]byte("x"), 1<<20)
+	if n, err := c.Write(want); n != len(want) || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+}
+
+func init() {
+	roles["no descriptors left"] = func() error {
+		r, w, err := Pipe()
+		if err != nil {
+			return err
+		}
+		for err == nil { // until the limit, which play has set, is reached
+			var d Handle
+			if d, err = Duplicate(r); err != nil && d != None {
+				return fmt.Errorf("Duplicate gave %d, %w", d, err)
+			}
+		}
+		if !errors.Is(err, unix.EMFILE) {
+			return err
+		}
+		if h, err := OpenNull(); !errors.Is(err, unix.EMFILE) || h != None {
+			return fmt.Errorf("OpenNull gave %d, %w", h, err)
+		}
+		if r, w, err := Pipe(); !errors.Is(err, unix.EMFILE) || r != None || w != None {
+			return fmt.Errorf("Pipe gave %d, %d, %w", r, w, err)
+		}
+		// Calls work without what would interrupt them.
+		reader, writer := NewConn(r), NewConn(w)
+		b := make([]byte, 2)
+		if n, err := writer.Write([]byte("x")); n != 1 || err != nil {
+			return fmt.Errorf("wrote %d, %w", n, err)
+		}
+		if n, err := reader.Read(b); n != 1 || err != nil {
+			return fmt.Errorf("read %d, %w", n, err)
+		}
+		reader.Retire(nil)
+		if n, err := reader.Read(b); n != 0 || !errors.Is(err, os.ErrClosed) {
+			return fmt.Errorf("after Retire read %d, %w", n, err)
+		}
+		return nil
+	}
+}
+
+func TestNoDescriptorsLeft(t *testing.T) {
+	play(t, "no descriptors left", "", func(cmd *exec.Cmd) { cmd.Args[2] = "ulimit -n 50; " + cmd.Args[2] })
+}
