@@ -111,6 +111,8 @@ func (w *words) Decode(ctx *kong.DecodeContext) error {
 type tail int
 
 // Decode implements kong.MapperValue.
+//
+//nolint:unparam // the interface has the error
 func (t *tail) Decode(ctx *kong.DecodeContext) error {
 	for ; !ctx.Scan.Peek().IsEOL(); ctx.Scan.Pop() {
 		*t++
@@ -472,16 +474,20 @@ func parseSize(text string) (int64, error) {
 
 // write puts a text that was asked for on stdout.
 func write(stdout io.Writer, text string) error {
-	// Without this Go ends the program by SIGPIPE, and with no word, when
-	// descriptor 1 is a pipe that nobody reads.
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGPIPE)
-	defer signal.Stop(caught)
-
+	defer catchPipeSignal()()
 	if _, err := io.WriteString(stdout, text); err != nil {
 		return fmt.Errorf("cannot write to standard output: %w", err)
 	}
 	return nil
+}
+
+// catchPipeSignal makes a write to a pipe that nobody reads return an error.
+// Without it Go ends the program by SIGPIPE, and with no word, when that pipe is
+// descriptor 1 or 2. The result is to be called afterwards.
+func catchPipeSignal() (undo func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
 }
 
 // helpFor is the help of a command that was named.

@@ -16,10 +16,12 @@ func guarded(cfg config) int {
 	// First of all, so that no signal is lost between here and the start.
 	signals := proc.ListenForward()
 
-	stderrIsWire := pipes.SharesFile(pipes.Standard(2), pipes.Standard(1))
 	if err := takeFromParent(); err != nil {
 		return report(configuredSay(cfg), err)
 	}
+	// Only now: before, descriptor 1 may have been a parent's diversion, which
+	// is stderr.
+	stderrIsWire := pipes.SharesFile(pipes.Standard(2), pipes.Standard(1))
 	c, err := resolve(cfg, os.Environ())
 	if err != nil {
 		return report(configuredSay(cfg), err)

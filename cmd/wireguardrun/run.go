@@ -15,7 +15,7 @@ import (
 
 // run is the program: argv in, exit code out.
 func run(argv []string) int {
-	if len(argv) > 0 && argv[0] == proc.ListenStage {
+	if len(argv) > 1 && argv[0] == proc.ListenStage {
 		return report(plainSay(), launchFailure(argv[1], argv[1], "", proc.RunListenStage(argv)))
 	}
 	if len(argv) > 0 {
@@ -86,6 +86,7 @@ func runDemo() error {
 	if err != nil {
 		return fmt.Errorf("find our own program: %w", err)
 	}
+	defer catchPipeSignal()()
 	return demo.Run(context.Background(), self, os.Stdout, os.Stderr)
 }
 

@@ -77,7 +77,7 @@ func TestPlayTellsTheCause(t *testing.T) {
 	onHang(t, func() { cancel(cause) })
 	env := append(os.Environ(), guardVariable+"=hang")
 	s := play(ctx, env, []string{self(t), "--wire=fds", "--", "server"})
-	if fault := s.fault(); !s.started || fault != cause {
+	if fault := s.fault(); !s.started || !errors.Is(fault, cause) {
 		t.Errorf("started %v, fault %v", s.started, fault)
 	}
 }
