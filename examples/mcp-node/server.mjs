@@ -11,24 +11,31 @@
 // but its own in what it starts, so a launcher written for it loses the wire.
 
 import { execSync, spawnSync } from 'node:child_process';
-import fs from 'node:fs';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 
 // snippet:begin
+import fs from 'node:fs';
 import net from 'node:net';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 
 const { WIREGUARDRUN_IN: wireIn, WIREGUARDRUN_OUT: wireOut } = process.env;
 const transport = new StdioServerTransport(
-  wireIn ? new net.Socket({ fd: Number(wireIn), readable: true, writable: false }) : process.stdin,
-  wireOut ? new net.Socket({ fd: Number(wireOut), readable: false, writable: true }) : process.stdout,
+  wireIn ? open(Number(wireIn), true) : process.stdin,
+  wireOut ? open(Number(wireOut), false) : process.stdout,
 );
+
+function open(fd, readable) {
+  try {
+    return new net.Socket({ fd, readable, writable: !readable }); // a pipe or a socket
+  } catch { // a file or a terminal
+    return readable ? fs.createReadStream(null, { fd }) : fs.createWriteStream(null, { fd });
+  }
+}
 // snippet:end
 
-// Why net.Socket, which in spite of its name takes pipes too (the client gives
-// pipes or sockets), and not fs.createReadStream and fs.createWriteStream,
-// which would also take a file or a terminal:
+// Why net.Socket where it can be (pipes and sockets are what clients give) and
+// fs streams only where it can't:
 //
 // - fs streams read and write in libuv's pool of four threads. The read that
 //   waits for the client keeps one of them for good, and an uncaught error
@@ -36,8 +43,8 @@ const transport = new StdioServerTransport(
 // - After process.exit an fs stream has written its first chunk at most; a
 //   socket has written all that the pipe had room for.
 //
-// Without "writable: false" the end of the input would shut down the output
-// too, where the client gave one socket for both. A socket makes its
+// An input socket that is writable would shut down the output at the end of
+// the input, where the client gave one socket for both. A socket makes its
 // descriptor non-blocking; wireguardrun undoes that at the end.
 //
 // The process ends by itself at the end of the input. To end it earlier, call
