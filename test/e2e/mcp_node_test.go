@@ -144,6 +144,43 @@ func TestNodeSDKServerEnds(t *testing.T) {
 	}
 }
 
+// A developer without a client has files, or a terminal, which Node opens in
+// the same way.
+func TestNodeSDKServerFiles(t *testing.T) {
+	project := nodeServer(t)
+	in, out := filepath.Join(project, "in"), filepath.Join(project, "out")
+	requests := initialize + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write_sync","arguments":{"note":"file"}}}` + "\n"
+	if err := os.WriteFile(in, []byte(requests), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := os.Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdout.Close()
+
+	s := start(t, Options{Command: []string{"node", "server.mjs"}, Dir: project, Stdin: stdin, Stdout: stdout})
+	s.ExpectExit(Status{})
+	answers, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(answers), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"serverInfo":{"name":"noisy"`) ||
+		!strings.Contains(lines[1], `"text":"write_sync file"`) || lines[2] != "" {
+		t.Errorf("the answers are %q", answers)
+	}
+	if noise := noiseOf("write_sync", "file"); !strings.Contains(s.Stderr(), noise) {
+		t.Errorf("standard error lacks %q: %q", noise, s.Stderr())
+	}
+}
+
 // Node makes the wire non-blocking, for all who share it, and leaves it so.
 // With wireguardrun, who gave us the wire gets it back as it was.
 func TestNodeSDKServerLeavesWireBlocking(t *testing.T) {
