@@ -31,6 +31,7 @@ func TestAttach(t *testing.T) {
 		{"in a launcher's launcher", `echo banner; exec sh -c 'echo more >&2; exec "$0" attach -- "$@"' "$0" "$@"`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := start(t, launcher(tt.script, Options{}))
 			r := askReport(s)
 			wantNumbers(t, r, append([]int{0, 1, 2}, tt.extra...)...)
@@ -65,6 +66,7 @@ func TestAttachRefused(t *testing.T) {
 		{"no word of it", `unset WIREGUARDRUN_HANDOVER; exec "$0" attach -- "$@"`, "no wire was handed down"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			report := filepath.Join(t.TempDir(), "report")
 			o := launcher(tt.script, Options{Env: []string{"FILE=" + file, reportEnv + "=" + report}})
 			stdout, stderr, status := run(t, o, "report\n")

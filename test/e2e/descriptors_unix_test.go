@@ -33,6 +33,7 @@ func TestDescriptors(t *testing.T) {
 		for _, stdin := range []string{"null", "lifeline"} {
 			for _, kind := range []string{"pipe", "file", "socket"} {
 				t.Run(fmt.Sprintf("%s/%s/stderr is a %s", stray, stdin, kind), func(t *testing.T) {
+					t.Parallel()
 					dir := t.TempDir()
 					o := Options{Dir: dir, Sockets: kind == "socket", Flags: []string{"--stray=" + stray, "--stdin=" + stdin}}
 					var stderr *os.File
@@ -119,6 +120,7 @@ func TestInheritedDescriptors(t *testing.T) {
 		{"no room", append([]int{3, 5, 7, 9}, crowd...), 11, []string{"--stray=null"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "inherited")
 			f := createFile(t, path)
 			// The file comes as 3, and is put where it can't be in the way first.
@@ -170,6 +172,7 @@ func TestNumbersWithAMeaning(t *testing.T) {
 		{"LISTEN_FDS=many", 3},
 	} {
 		t.Run(tt.env, func(t *testing.T) {
+			t.Parallel()
 			s := startServer(t, Options{Env: []string{tt.env}})
 			r := askReport(s)
 			wantNumbers(t, r, 0, 1, 2, tt.in, tt.in+1)
@@ -295,6 +298,7 @@ func TestClosedDescriptors(t *testing.T) {
 		{[]int{0, 1, 2}, []int{1, 2, 3, 4}},
 	} {
 		t.Run(fmt.Sprint(tt.closed), func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "report")
 			var steps []string
 			for _, n := range tt.closed {

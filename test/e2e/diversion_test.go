@@ -77,6 +77,7 @@ func TestStray(t *testing.T) {
 	} {
 		for _, kind := range []string{"pipe", "file"} {
 			t.Run(tt.flag+"/stderr is a "+kind, func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				path := filepath.Join(dir, "stray")
 				writeFile(t, path, old)
@@ -282,6 +283,7 @@ func startMerged(t *testing.T, o Options) *session {
 func TestStderrIsWire(t *testing.T) {
 	for _, flag := range []string{"--stray=stderr", "--stray=log", "--stray=null"} {
 		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
 			makeNoise(startMerged(t, Options{Role: server, Flags: []string{flag, "--log-level=debug"}}))
 		})
 	}

@@ -43,6 +43,7 @@ func TestExactBytes(t *testing.T) {
 			{"header frame", "Content-Length: 2\r\n\r\n{}"},
 		} {
 			t.Run(fmt.Sprintf("%s/sockets=%v", tt.name, sockets), func(t *testing.T) {
+				t.Parallel()
 				s := start(t, Options{Role: mirror, Sockets: sockets})
 				s.Send(tt.data)
 				s.Expect(tt.data)
@@ -87,6 +88,7 @@ func randomText(seed uint64) string {
 func TestMegabytesBothWays(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		t.Run(fmt.Sprintf("slow client=%v", slow), func(t *testing.T) {
+			t.Parallel()
 			o := Options{Role: swapper}
 			var theirs, ours *os.File
 			if slow {
@@ -188,6 +190,7 @@ func TestDirectory(t *testing.T) {
 		{"flag before environment", []string{"--cwd=."}, []string{"WIREGUARDRUN_CWD=sub"}, real},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := startServer(t, Options{Dir: dir, Flags: tt.flags, Env: tt.env})
 			got, err := filepath.EvalSymlinks(askReport(s).Dir)
 			if err != nil || got != tt.want {

@@ -29,6 +29,7 @@ func TestShell(t *testing.T) {
 		{"last command's status", `false`, "", "", "", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			stdout, stderr, status := run(t, Options{Command: []string{"sh", "-c", tt.script}}, tt.input)
 			if stdout != tt.wire || stderr != tt.strayed || status != (Status{Code: tt.code}) {
 				t.Errorf("wire %q, standard error %q, %v", stdout, stderr, status)
@@ -121,6 +122,7 @@ func TestLookUp(t *testing.T) {
 		{"bad interpreter", "./no-interpreter", nil, "", "", 126, "is the interpreter of its first line (#!), or its loader, installed?"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			o := Options{Dir: dir, Command: []string{tt.command, "one", "two"}, Flags: tt.flags}
 			if tt.env != "" {
 				o.Env = []string{tt.env}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -232,10 +233,10 @@ func catch(who string, withChild bool) string {
 // heldOpen keeps what has to last as long as the process from the collector.
 var heldOpen []io.Closer
 
-// daemon lives until it is killed.
+// daemon lives until it is killed, or until it is certain that nobody will.
 var daemon = role("daemon", func() int {
-	fmt.Fprintln(os.Stderr, "daemon: ready")
-	select {}
+	time.Sleep(2 * patience)
+	return 0
 })
 
 func launchDaemon() string {

@@ -20,6 +20,7 @@ func TestDeathBySignal(t *testing.T) {
 		unix.SIGQUIT, unix.SIGABRT, unix.SIGPIPE, unix.SIGALRM, unix.SIGTRAP, unix.SIGPROF,
 	} {
 		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
 			o := Options{Command: []string{"sh", "-c", fmt.Sprintf("echo stray; echo frame >&4; kill -%d $$", int(sig))}}
 			stdout, stderr, status := run(t, o, "")
 			if stdout != "frame\n" || stderr != "stray\n" || status != (Status{Signal: sig}) {
@@ -130,6 +131,7 @@ func TestIgnoredSignals(t *testing.T) {
 		{[]syscall.Signal{unix.SIGHUP, unix.SIGINT}},
 	} {
 		t.Run(fmt.Sprint(tt.ignored), func(t *testing.T) {
+			t.Parallel()
 			var steps []string
 			var numbers []int
 			for _, sig := range tt.ignored {

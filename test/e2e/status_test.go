@@ -16,6 +16,7 @@ func TestExitStatus(t *testing.T) {
 	}
 	for _, code := range codes {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
 			s := startServer(t, Options{})
 			order(s, `out "stray"`)
 			s.Send(fmt.Sprintf("exit %d\n", code))
@@ -80,6 +81,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			stdout, stderr, status := run(t, Options{Command: tt.argv, Flags: tt.flags}, "a request\n")
 			wantFailure(t, stdout, stderr, status, tt.code, tt.message)
 		})

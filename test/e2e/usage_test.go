@@ -27,6 +27,7 @@ func TestRequestedOutput(t *testing.T) {
 		{"version", version},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
+			t.Parallel()
 			stdout, stderr, status := run(t, Options{Flags: strings.Fields(tt.args)}, "not read\n")
 			if !tt.want.MatchString(stdout) || stderr != "" || status != (Status{}) {
 				t.Errorf("standard output %s, standard error %q, %v", clip(stdout), stderr, status)
@@ -73,6 +74,7 @@ func TestWrongUse(t *testing.T) {
 		{"demo --stray=null", "", "unknown flag --stray", ""},
 	} {
 		t.Run(tt.args+" "+tt.env, func(t *testing.T) {
+			t.Parallel()
 			// In place of {}: a server that would show itself.
 			argv, env := roleCommand(printer, "started")
 			var o Options
