@@ -87,7 +87,9 @@
 //   - A descriptor that somebody duplicated from 0 or 1 before the claim, or a
 //     thread that is blocked in a read of 0 at that moment, still has the wire.
 //   - On Windows a C runtime that is already initialised in the process keeps
-//     handles of its own, and so does code that remembers a handle's value.
+//     handles of its own, and so does code that remembers a handle's value; one
+//     that is initialised during the claim holds the diversion's, which Release
+//     closes. A read that is blocked on a console may end later than Release.
 //   - A process that reads the wire at the same time, having inherited it
 //     earlier, takes bytes away; a Read may then wait where Release can't
 //     interrupt it. So may a Write, when another process writes to the same

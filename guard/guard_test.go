@@ -466,18 +466,16 @@ func init() {
 		if n, err := left(); n != 0 || !errors.Is(err, ErrNotClaimed) || !errors.As(err, &step) || step.Stream != other {
 			t.errorf("the direction that was left out: %d, %v", n, err)
 		}
-		// The other direction is where it was: in use, and harmless to end.
-		t.must(errors.Join(w.In().Close(), w.Out().Close()))
-		switch s {
-		case In:
+		// The other direction is where it was.
+		var in io.Reader = os.Stdin
+		if s == In {
 			fmt.Print("printed")
-		case Out:
-			_, err := io.ReadFull(os.Stdin, b)
-			if err != nil || string(b) != "one" {
-				t.errorf("standard input had %q, %v", b, err)
-			}
+			in = w
 		}
-		t.must(w.Release())
+		if _, err := io.ReadFull(in, b); err != nil || string(b) != "one" {
+			t.errorf("the way in had %q, %v", b, err)
+		}
+		t.must(errors.Join(w.In().Close(), w.Out().Close(), w.Release()))
 	})
 }
 
@@ -546,6 +544,9 @@ func init() {
 		}
 		fmt.Println("stray")
 		t.must(w.Release())
+		if all, err := io.ReadAll(os.Stdin); err != nil || string(all) != "unread" {
+			t.errorf("standard input had %q, %v", all, err)
+		}
 	})
 }
 

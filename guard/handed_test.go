@@ -347,7 +347,6 @@ func TestHandoverUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ record, says string }{
 		"garbage":         {"3,4", `version "3,4" is not supported`},
-		"empty":           {"", `version "" is not supported`},
 		"another version": {"v2;mode=fds;in=3@a:1;out=4@a:2", `version "v2" is not supported`},
 		"another mode":    {"v1;mode=new;in=3@a:1;out=4@a:2", `mode "new" is unknown`},
 		"an end lacks":    {"v1;mode=fds;in=3@a:1", `out="" is not NUMBER@IDENTITY`},

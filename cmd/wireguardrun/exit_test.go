@@ -41,10 +41,11 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestChildExitCode(t *testing.T) {
+	ctrlC := uint32(0xC000013A) // Windows: ended by Ctrl-C
 	tests := []struct{ code, signal, want int }{
 		{0, 0, 0}, {1, 0, 1}, {2, 0, 2}, {64, 0, 64}, {125, 0, 125}, {127, 0, 127}, {254, 0, 254}, {255, 0, 255},
 		{-1, 1, 129}, {-1, 9, 137}, {-1, 15, 143}, {0, 64, 192},
-		{0xC000013A, 0, 0xC000013A}, // Windows: ended by Ctrl-C
+		{int(ctrlC), 0, int(ctrlC)},
 	}
 	for _, test := range tests {
 		if got := childExitCode(test.code, test.signal); got != test.want {

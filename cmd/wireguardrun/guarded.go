@@ -44,7 +44,11 @@ func guarded(cfg config) int {
 		terminal = pipes.Handle(wire.Descriptor(guard.In))
 	}
 
-	status, err := serve(c, cfg, wire, o, terminal, signals)
+	p, err := launch(c, cfg, wire, o, terminal)
+	var status proc.Status
+	if err == nil {
+		status = attend(p, signals, o.say)
+	}
 
 	if terminal != pipes.None {
 		if err := proc.TakeForeground(terminal); err != nil {
@@ -57,7 +61,6 @@ func guarded(cfg config) int {
 	if err != nil {
 		// Nothing has been on the wire yet, so this is said even where
 		// stderr is the wire.
-		o.started()
 		o.close()
 		return report(configuredSay(cfg), err)
 	}
@@ -68,41 +71,39 @@ func guarded(cfg config) int {
 	return childExitCode(status.Code, status.Signal)
 }
 
-// serve starts the server on the wire and waits for its end. An error means
-// that it did not start.
-func serve(c proc.Command, cfg config, wire *guard.Wire, o *outlets, terminal pipes.Handle, signals <-chan os.Signal) (proc.Status, error) {
-	stdin, lifeline, err := openStdin(cfg.Lifeline)
+// launch starts the server on the wire.
+func launch(c proc.Command, cfg config, wire *guard.Wire, o *outlets, terminal pipes.Handle) (*proc.Process, error) {
+	stdin, err := openStdin(cfg.Lifeline)
 	if err != nil {
-		return proc.Status{}, err
+		return nil, err
 	}
-	if lifeline != pipes.None {
-		defer func() { _ = pipes.Close(lifeline) }()
+	defer func() { _ = pipes.Close(stdin) }()
+	defer o.started()
+	if err := handOver(&c, wire, stdin, o); err != nil {
+		return nil, err
 	}
-	err = handOver(&c, wire, stdin, o)
-	if err == nil {
-		c.Terminal = terminal
-		c.ListenPID = proc.TakesListeners(c.Env)
-		err = blocking(c.Files)
+	if err := blocking(c.Files); err != nil {
+		return nil, err
 	}
-	var p *proc.Process
-	if err == nil {
-		if p, err = proc.Start(c); err != nil {
-			err = launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
-		}
-	}
-	_ = pipes.Close(stdin)
-	o.started()
+	c.Terminal = terminal
+	c.ListenPID = proc.TakesListeners(c.Env)
+	p, err := proc.Start(c)
 	if err != nil {
-		return proc.Status{}, err
+		return nil, launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
 	}
-	go forward(signals, p, o.say)
-	proc.CloseInherited()
+	return p, nil
+}
 
+// attend sees to the server until it ends.
+func attend(p *proc.Process, signals <-chan os.Signal, s *say) proc.Status {
+	go forward(signals, p, s)
+	proc.CloseInherited()
 	status, err := p.Wait()
 	if err != nil {
-		return proc.Status{}, fmt.Errorf("wait for the server: %w", err)
+		s.fail(fmt.Errorf("wait for the server: %w", err))
+		return proc.Status{Code: exitFailure}
 	}
-	return status, nil
+	return status
 }
 
 // handOver completes c for the hand-over: the wire on two extra descriptors,
@@ -136,15 +137,15 @@ func handOver(c *proc.Command, wire *guard.Wire, stdin pipes.Handle, o *outlets)
 	return nil
 }
 
-// openStdin opens the server's descriptor 0: the null device, or a pipe that
-// stays open without data for as long as hold, its other end, does. The caller
-// owns both; hold is None for the null device.
-func openStdin(lifeline bool) (stdin, hold pipes.Handle, err error) {
-	if lifeline {
-		return pipes.Pipe()
+// openStdin opens the server's descriptor 0, which the caller owns: the null
+// device, or a lifeline, a pipe whose other end stays open, without data, for
+// as long as this process lives.
+func openStdin(lifeline bool) (pipes.Handle, error) {
+	if !lifeline {
+		return pipes.OpenNull()
 	}
-	stdin, err = pipes.OpenNull()
-	return stdin, pipes.None, err
+	r, _, err := pipes.Pipe()
+	return r, err
 }
 
 // blocking makes the server's descriptors block, as any program expects of

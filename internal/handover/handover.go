@@ -89,10 +89,11 @@ func (e End) String() string {
 }
 
 // FromEnv reads the record that this process was started with. ok is false
-// when there is none; an error means that there is one which can't be read.
+// when there is none, or an empty one; an error means that there is one which
+// can't be read.
 func FromEnv() (r Record, ok bool, err error) {
-	value, ok := os.LookupEnv(EnvRecord)
-	if !ok {
+	value := os.Getenv(EnvRecord)
+	if value == "" {
 		return Record{}, false, nil
 	}
 	r, err = Parse(value)

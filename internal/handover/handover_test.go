@@ -197,3 +197,10 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+func TestFromEnvTakesAnEmptyRecordForNone(t *testing.T) {
+	t.Setenv(EnvRecord, "")
+	if _, ok, err := FromEnv(); ok || err != nil {
+		t.Errorf("FromEnv found %t, %v, want none", ok, err)
+	}
+}

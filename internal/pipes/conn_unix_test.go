@@ -94,6 +94,84 @@ func TestConnCopesWithNonblocking(t *testing.T) {
 	}
 }
 
+// A wake and data at the same moment: a retired Conn takes nothing more off the
+// stream, and adds nothing to it.
+func TestWakeComesFirst(t *testing.T) {
+	e := newEnds(t)
+	if _, err := newConn(t, e.w).Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	w.wake(e.r)
+	b := make([]byte, 2)
+	if n, err := readHandle(e.r, b, w); n != 0 || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	if n, err := writeHandle(e.w, b, w); n != 0 || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	if n, err := newConn(t, e.r).Read(b); n != 1 || err != nil {
+		t.Errorf("%d bytes are in the pipe, %v", n, err)
+	}
+}
+
+// Others read and write the same nonblocking pipe, and now and then are faster
+// between the poll and the call: writers when it is nearly full, readers when
+// it is nearly empty.
+func TestConnBesideOthers(t *testing.T) {
+	for _, size := range []int{1, atomicWrite} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { besideOthers(t, size) })
+	}
+}
+
+func besideOthers(t *testing.T, size int) {
+	const each, others = 500, 4
+	e := newEnds(t)
+	for _, h := range []Handle{e.r, e.w} {
+		if err := unix.SetNonblock(int(h), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writing := make(chan error, others)
+	reading := make(chan int, others)
+	for range others {
+		reader, writer := newConn(t, e.r), newConn(t, e.w)
+		go func() {
+			var failed error
+			for range each {
+				if n, err := writer.Write(make([]byte, size)); n != size || err != nil {
+					failed = fmt.Errorf("wrote %d: %w", n, err)
+				}
+			}
+			writing <- failed
+		}()
+		go func() {
+			all, err := io.ReadAll(reader)
+			if err != nil {
+				t.Error(err)
+			}
+			reading <- len(all)
+		}()
+	}
+	for range others {
+		if err := <-writing; err != nil {
+			t.Error(err)
+		}
+	}
+	e.closeWriter()
+	total := 0
+	for range others {
+		total += <-reading
+	}
+	if want := others * each * size; total != want {
+		t.Errorf("%d bytes arrived, want %d", total, want)
+	}
+}
+
 func TestRetireInterruptsFullSocket(t *testing.T) {
 	e := newSocketpair(t)
 	c := newConn(t, e.w)

@@ -29,6 +29,9 @@ func readHandle(h Handle, p []byte, w *waker) (int, error) {
 			// A pipe that somebody made non-blocking (PIPE_NOWAIT).
 			w.pause()
 		default:
+			if w.fired() { // however an object tells of it
+				return 0, os.ErrClosed
+			}
 			return 0, systemError("ReadFile", err)
 		}
 	}
@@ -45,7 +48,7 @@ func writeHandle(h Handle, p []byte, w *waker) (int, error) {
 		n, err := w.write(h, p[written:min(len(p), written+maxWrite)])
 		written += n
 		switch {
-		case err == windows.ERROR_OPERATION_ABORTED && w.fired():
+		case err != nil && w.fired():
 			return written, os.ErrClosed
 		case err != nil:
 			return written, systemError("WriteFile", err)

@@ -12,7 +12,8 @@ import (
 func TestExitStatus(t *testing.T) {
 	codes := []int{0, 1, 2, 42, 64, 125, 126, 127, 128, 130, 254, 255}
 	if runtime.GOOS == "windows" {
-		codes = append(codes, 256, 0xC000013A)
+		ctrlC := uint32(0xC000013A)
+		codes = append(codes, 256, int(ctrlC))
 	}
 	for _, code := range codes {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
