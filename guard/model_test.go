@@ -99,16 +99,25 @@ func (t *table) system() system {
 	}
 }
 
-// plan is what a life of the model is about.
+// plan is what a life is about.
 type plan struct {
-	streams      []Stream
-	lifeline     bool
+	Streams  []Stream // that are claimed
+	Lifeline bool
+
 	stderrIsWire bool
 	oneTerminal  bool // 0, 1 and 2 are one open file description
 }
 
+func (p plan) config() config {
+	cfg := config{lifeline: p.Lifeline}
+	for _, s := range p.Streams {
+		cfg.only[s] = true
+	}
+	return cfg
+}
+
 func (p plan) String() string {
-	return fmt.Sprintf("streams %v lifeline %t stderr is wire %t one terminal %t", p.streams, p.lifeline, p.stderrIsWire, p.oneTerminal)
+	return fmt.Sprintf("streams %v lifeline %t stderr is wire %t one terminal %t", p.Streams, p.Lifeline, p.stderrIsWire, p.oneTerminal)
 }
 
 // modelLife lives one life and returns the operations, and what did not hold.
@@ -120,11 +129,6 @@ func modelLife(p plan, faults []fault) (trace []string, err error) {
 	f.closeStandard = func(s Stream) { delete(t.open, handle(s)) }
 	r := &registry{sys: f.system()}
 
-	var cfg config
-	cfg.lifeline = p.lifeline
-	for _, s := range p.streams {
-		cfg.only[s] = true
-	}
 	var broken []error
 	fail := func(format string, args ...any) { broken = append(broken, fmt.Errorf(format, args...)) }
 	told := 0 // errors that tell of a close
@@ -158,7 +162,7 @@ func modelLife(p plan, faults []fault) (trace []string, err error) {
 		}
 	}
 
-	w, cErr := r.claim(cfg)
+	w, cErr := r.claim(p.config())
 	if cErr != nil {
 		return f.trace, fmt.Errorf("the claim was refused: %w", cErr)
 	}
@@ -249,12 +253,12 @@ func everyLife(p plan, visit func(faults []fault, err error)) (lives int) {
 
 func plans() []plan {
 	return []plan{
-		{streams: []Stream{In, Out}},
-		{streams: []Stream{In}},
-		{streams: []Stream{Out}},
-		{streams: []Stream{In, Out}, lifeline: true},
-		{streams: []Stream{In, Out}, stderrIsWire: true},
-		{streams: []Stream{In, Out}, oneTerminal: true},
+		{Streams: []Stream{In, Out}},
+		{Streams: []Stream{In}},
+		{Streams: []Stream{Out}},
+		{Streams: []Stream{In, Out}, Lifeline: true},
+		{Streams: []Stream{In, Out}, stderrIsWire: true},
+		{Streams: []Stream{In, Out}, oneTerminal: true},
 	}
 }
 

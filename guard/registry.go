@@ -36,14 +36,11 @@ var process = &registry{sys: realSystem()}
 func (r *registry) claim(cfg config) (*Wire, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.refusal(cfg); err != nil {
+	h, err := r.admit(cfg)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	h, err := r.handedDown()
-	if err != nil {
-		return nil, err
-	}
-	if h != nil && h.record.Mode == handover.Fds {
+	case h != nil && h.record.Mode == handover.Fds:
 		return nil, fmt.Errorf("%w by Claim: the standard descriptors are only the diversion; call Open", ErrHandover)
 	}
 	return r.take(cfg, nil), nil
@@ -54,14 +51,11 @@ func (r *registry) claim(cfg config) (*Wire, error) {
 func (r *registry) open(cfg config) (*Wire, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.refusal(cfg); err != nil {
+	h, err := r.admit(cfg)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	h, err := r.handedDown()
-	if err != nil {
-		return nil, err
-	}
-	if h == nil {
+	case h == nil:
 		return r.take(cfg, nil), nil
 	}
 	for s, end := range h.ends {
@@ -82,13 +76,15 @@ func (r *registry) open(cfg config) (*Wire, error) {
 	return w, nil
 }
 
-func (r *registry) refusal(cfg config) error {
+// admit refuses what can't be claimed, and returns the wire that a parent
+// handed down, if any.
+func (r *registry) admit(cfg config) (*handed, error) {
 	for s, wanted := range cfg.only {
 		if wanted && r.held[s] != nil {
-			return fmt.Errorf("%w (%s)", ErrClaimed, Stream(s))
+			return nil, fmt.Errorf("%w (%s)", ErrClaimed, Stream(s))
 		}
 	}
-	return nil
+	return r.handedDown()
 }
 
 // take runs the steps of every wanted stream, in before out. h is the wire
