@@ -31,8 +31,18 @@ func main() {
 type tools struct {
 	self  string // this program, which is the server of all sessions
 	guard string // wireguardrun
-	idle  string // a Go program that does nothing
+	dir   string // where it and the floor programs are
 }
+
+// floors are programs that do less than wireguardrun, to show what can't be
+// saved.
+var floors = []struct{ dir, what string }{
+	{"idle", "a Go program that does nothing (and starts nothing)"},
+	{"starter", "a Go program that only starts it"},
+	{"linked", "the same, with kong and zerolog linked in"},
+}
+
+func (t tools) floor(dir string) string { return filepath.Join(t.dir, dir) }
 
 func run(rounds, trips int) error {
 	dir, err := os.MkdirTemp("", "wireguardrun-bench")
@@ -63,15 +73,13 @@ func build(dir string) (tools, error) {
 	if err != nil {
 		return tools{}, err
 	}
-	t := tools{self: self, guard: filepath.Join(dir, "wireguardrun"), idle: filepath.Join(dir, "idle")}
-	source := filepath.Join(dir, "idle.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		return tools{}, err
+	t := tools{self: self, guard: filepath.Join(dir, "wireguardrun"), dir: dir}
+	const module = "github.com/wireguardrun/wireguardrun"
+	programs := map[string]string{t.guard: module + "/cmd/wireguardrun"}
+	for _, f := range floors {
+		programs[t.floor(f.dir)] = module + "/bench/floor/" + f.dir
 	}
-	for output, what := range map[string]string{
-		t.guard: "github.com/wireguardrun/wireguardrun/cmd/wireguardrun",
-		t.idle:  source,
-	} {
+	for output, what := range programs {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", output, what)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr

@@ -63,21 +63,27 @@ func files(handles []pipes.Handle) []uintptr {
 
 // aboveInherited keeps ForkExec from overwriting a descriptor that the child
 // inherits beside list: where it has to move some out of the way, it takes the
-// numbers above the highest one that it was given, open or not. So one entry of
+// numbers above the highest one that it was given, open or not, at most one for
+// each entry and one for itself. If an inherited one is among them, an entry of
 // list is replaced by a duplicate above all that are inherited, for the caller
 // to close after the start; None when there is no need.
 func aboveInherited(list []uintptr) pipes.Handle {
-	given, inherited := len(list)-1, 0
+	given := len(list) - 1
 	for _, fd := range list {
 		given = max(given, int(fd))
 	}
+	inWay := false
+	for n := given + 1; n <= given+1+len(list) && !inWay; n++ {
+		inWay = isInherited(n)
+	}
+	if !inWay {
+		return pipes.None
+	}
+	inherited := 0
 	for _, n := range openDescriptors() {
 		if n > inherited && isInherited(n) {
 			inherited = n
 		}
-	}
-	if inherited <= given {
-		return pipes.None
 	}
 	for i, fd := range list {
 		if int(fd) < 0 {

@@ -17,6 +17,7 @@ func TestReadmeSnippets(t *testing.T) {
 	for _, tt := range []struct{ language, file string }{
 		{"go", "examples/mcp-go/main.go"},
 		{"js", "examples/mcp-node/server.mjs"},
+		{"python", "examples/mcp-python/server.py"},
 	} {
 		want := "```" + tt.language + "\n" + snippet(t, tt.file) + "```\n"
 		if !strings.Contains(string(readme), want) {
@@ -33,8 +34,12 @@ func snippet(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, begins := strings.Cut(string(content), "// snippet:begin\n")
-	body, _, ends := strings.Cut(rest, "// snippet:end\n")
+	comment := "//"
+	if filepath.Ext(file) == ".py" {
+		comment = "#"
+	}
+	_, rest, begins := strings.Cut(string(content), comment+" snippet:begin\n")
+	body, _, ends := strings.Cut(rest, comment+" snippet:end\n")
 	if !begins || !ends {
 		t.Fatalf("%s has no snippet between its marks", file)
 	}

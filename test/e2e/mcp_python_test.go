@@ -1,0 +1,225 @@
+//go:build unix
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pythonTools are the tools of examples/mcp-python; each makes its own kind of
+// noise.
+var pythonTools = []string{
+	"print", "print_flush", "print_unfinished", "print_answer", "print_notification", "stdout_write",
+	"os_write", "native_puts", "native_flush", "log", "warn", "child_prints", "child_reads", "child_inherits",
+}
+
+// pythonExample returns the two scripts of examples/mcp-python, and the
+// interpreter that has their packages.
+func pythonExample(t *testing.T) (python, server, launcher string) {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join(moduleRoot, "examples", "mcp-python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pythonWith(t, filepath.Join(dir, "requirements.txt")),
+		filepath.Join(dir, "server.py"), filepath.Join(dir, "launcher.sh")
+}
+
+// drivePython lets the SDK's client do the job with the command. Job and report
+// are those of client.mjs; client.py explains where they differ.
+func drivePython(t *testing.T, python string, job nodeJob, command ...string) nodeReport {
+	t.Helper()
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := filepath.Join("testdata", "python", "client.py")
+	// launcher.sh starts both by their names.
+	path := strings.Join([]string{filepath.Dir(wireguardrun), filepath.Dir(python), os.Getenv("PATH")},
+		string(os.PathListSeparator))
+	out, errOut, status := run(t, Options{
+		Bare:    true,
+		Command: append([]string{python, client, string(text)}, command...),
+		Env:     append([]string{"PATH=" + path}, pythonEnv...),
+	}, "")
+	if status != (Status{}) {
+		t.Fatalf("the client ended with %v: %s", status, errOut)
+	}
+	var report nodeReport
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("the client's report: %v: %s", err, out)
+	}
+	return report
+}
+
+func TestPythonSDKServer(t *testing.T) {
+	python, server, launcher := pythonExample(t)
+	for _, tt := range []struct {
+		name    string
+		command []string
+		noise   []string // beside that of the tools
+	}{
+		{"handed down", []string{wireguardrun, "--", python, server, "--around"}, []string{
+			noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"),
+			noiseOf("print_answer", "at start"), noiseOf("print_notification", "at start"),
+			noiseOf("print", "at exit"),
+		}},
+		{"attached", []string{wireguardrun, "--", "sh", launcher}, []string{noiseOf("launcher", "at start")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := drivePython(t, python, nodeJob{Alone: pythonTools, Crowd: pythonTools, Rounds: nodeRounds}, tt.command...)
+			checkNodeReport(t, r, pythonTools)
+			for _, noise := range tt.noise {
+				if !strings.Contains(r.Stderr, noise) {
+					t.Errorf("standard error lacks %q: %s", noise, r.Stderr)
+				}
+			}
+		})
+	}
+}
+
+// The same server without wireguardrun. Its SDK takes standard input and output
+// for itself; what is printed before it has done so reaches the client. What
+// comes at the end TestPythonSDKServerEnds shows.
+func TestPythonSDKServerUnguarded(t *testing.T) {
+	python, server, _ := pythonExample(t)
+	r := drivePython(t, python, nodeJob{Alone: []string{"print_flush"}}, python, server, "--around")
+	errors := strings.Join(r.Errors, "\n")
+	for _, want := range []string{
+		noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"), "unknown/late request id 999999",
+	} {
+		if !strings.Contains(errors, want) {
+			t.Errorf("the client has no error about %q, but: %s", want, errors)
+		}
+	}
+	if len(r.Notifications) != 1 {
+		t.Errorf("the client has notifications %s, want the printed one", r.Notifications)
+	}
+}
+
+// pythonSession starts the server and brings it to the point where it takes
+// calls. What was on standard output before its first answer is returned.
+func pythonSession(t *testing.T, o Options) (s *session, early string) {
+	t.Helper()
+	o.Env = append(o.Env, pythonEnv...)
+	s = start(t, o)
+	s.Send(initialize)
+	for {
+		line := s.ReadLine()
+		if strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
+			break
+		}
+		early += line + "\n"
+	}
+	s.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	return s, early
+}
+
+// pythonCall is a call of a tool with a note that needs no escapes.
+func pythonCall(tool, note string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"%s","arguments":{"note":"%s"}}}`+"\n", tool, note)
+}
+
+// expectText reads the answer to a call, which must have the text.
+func expectText(s *session, want string) {
+	s.t.Helper()
+	var answer struct {
+		ID     int
+		Result struct{ Content []struct{ Text string } }
+	}
+	line := s.ReadLine()
+	if err := json.Unmarshal([]byte(line), &answer); err != nil {
+		s.t.Fatalf("the answer is %s: %v", clip(line), err)
+	}
+	if answer.ID != 2 || len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != want {
+		s.t.Fatalf("the answer is %s, want the text %s", clip(line), clip(want))
+	}
+}
+
+// The end of the input ends the server with success. Python and the C library
+// then write what their buffers still hold, and the SDK has given descriptor 1
+// back by then, if it ever took it.
+func TestPythonSDKServerEnds(t *testing.T) {
+	python, server, _ := pythonExample(t)
+	last := []string{noiseOf("print", "buffered"), noiseOf("native_puts", "buffered"), noiseOf("print", "at exit")}
+	for _, tt := range []struct {
+		name string
+		o    Options
+	}{
+		{"pipes", Options{}},
+		{"sockets", Options{Sockets: true}},
+		{"unguarded", Options{Bare: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.o.Command = []string{python, server, "--around"}
+			s, early := pythonSession(t, tt.o)
+			for _, tool := range []string{"print", "native_puts"} {
+				s.Send(pythonCall(tool, "buffered"))
+				expectText(s, tool+" buffered")
+			}
+			s.CloseStdin()
+			late := s.Rest()
+			s.ExpectExit(Status{})
+			where, what := "standard error", s.Stderr()
+			if tt.o.Bare {
+				where, what = "standard output", late
+			} else if early != "" || late != "" {
+				t.Errorf("standard output has %q before the first answer and %q at the end", early, late)
+			}
+			for _, noise := range last {
+				if !strings.Contains(what, noise) {
+					t.Errorf("%s lacks %q: %q", where, noise, what)
+				}
+			}
+		})
+	}
+}
+
+// Nothing that a client may send ends the session or is lost.
+func TestPythonSDKServerReads(t *testing.T) {
+	python, server, _ := pythonExample(t)
+	s, _ := pythonSession(t, Options{Command: []string{python, server}})
+	big := strings.Repeat("0123456789abcdef", 1<<16)
+	for _, tt := range []struct{ call, note string }{
+		{strings.Replace(pythonCall("print", "CR LF"), "\n", "\r\n", 1), "CR LF"},
+		{strings.Replace(pythonCall("print", "CR"), ",", ",\r", 1), "CR"},
+		{pythonCall("print", "caf\xe9"), "caf\ufffd"},
+		{pythonCall("print", "line\u2028separator"), "line\u2028separator"},
+		{pythonCall("print", big), big},
+	} {
+		s.Send(tt.call)
+		expectText(s, "print "+tt.note)
+	}
+	s.CloseStdin()
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+}
+
+// A launcher in Python closes the descriptors in what it starts, unless it is
+// told not to. A server that has lost them must notice.
+func TestPythonSDKServerLauncher(t *testing.T) {
+	python, server, _ := pythonExample(t)
+	command := func(option string) []string {
+		script := "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]" + option + ").returncode)"
+		return []string{python, "-c", script, python, server}
+	}
+	t.Run("gives them on", func(t *testing.T) {
+		s, _ := pythonSession(t, Options{Command: command(", pass_fds=(3, 4)")})
+		s.Send(pythonCall("print", "x"))
+		expectText(s, "print x")
+		s.CloseStdin()
+		s.ExpectEnd()
+		s.ExpectExit(Status{})
+	})
+	t.Run("closes them", func(t *testing.T) {
+		out, errOut, status := run(t, Options{Command: command(""), Env: pythonEnv}, initialize)
+		if out != "" || status != (Status{Code: 1}) || !strings.Contains(errOut, "Bad file descriptor") {
+			t.Errorf("%v, standard output %q, standard error %q", status, out, errOut)
+		}
+	})
+}
