@@ -13,6 +13,18 @@
 // [Open] takes the wire that a parent wireguardrun handed down when there is
 // one, and else does what [Claim] does, so one call serves both.
 //
+// # When to use it, and when the wrapper
+//
+// A server that calls Open protects its session from that line on, also where
+// nobody puts wireguardrun in front of it. What is printed earlier (imports,
+// launchers such as npm run) or later (buffers that are flushed at exit) is out
+// of its reach, and so is a server that dies half-way. wireguardrun in front
+// covers the whole life of the process, and servers in every language. Both
+// together cost nothing more: Open then takes the wire that was handed down.
+//
+// Claim is for programs that are started by something else than wireguardrun
+// and want no other wire than their own descriptors 0 and 1.
+//
 // # The invariant
 //
 // At every moment each standard descriptor is either on the wire, or it points
