@@ -18,7 +18,7 @@ var (
 
 	// ErrNotClaimed is returned by reads or writes of a direction that
 	// [Only] left out.
-	ErrNotClaimed = errors.New("guard: this direction was not claimed")
+	ErrNotClaimed = errors.New("this direction was not claimed")
 )
 
 // StepError is one operation of a claim or a release that failed, or a read

@@ -34,6 +34,10 @@ func Claim(opts ...Option) (*Wire, error) {
 // descriptors are only the diversion, Open returns [ErrHandover] and takes
 // nothing.
 //
+// Where the parent has diverted the standard descriptors already, they stay as
+// it has set them, before and after Release, and [DivertTo] and [Lifeline] have
+// no effect: `wireguardrun --stray` and `--stdin` say it there.
+//
 // [Release]: Wire.Release
 func Open(opts ...Option) (*Wire, error) {
 	return process.open(newConfig(opts))

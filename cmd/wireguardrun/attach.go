@@ -11,17 +11,18 @@ import (
 // attach runs inside a guarded launcher: it puts the handed-down wire back on
 // descriptors 0 and 1 and becomes the server.
 func attach(cfg config) int {
-	if !cfg.Off {
-		if err := putBack(); err != nil {
-			return report(configuredSay(cfg), err)
-		}
+	if err := putBack(cfg.Off); err != nil {
+		return report(configuredSay(cfg), err)
 	}
 	return become(cfg)
 }
 
-func putBack() error {
+// putBack does nothing if the guard is off and there is no wire to put back.
+func putBack(off bool) error {
 	rec, found, err := handover.FromEnv()
 	switch {
+	case !found && off:
+		return nil
 	case !found:
 		return withHint(errors.New("attach: no wire was handed down to this process"),
 			"use it inside a launcher script: wireguardrun -- sh start.sh, and in start.sh: exec wireguardrun attach -- server")

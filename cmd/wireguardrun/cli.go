@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
@@ -63,6 +64,12 @@ type config struct {
 	Lifeline  bool     // the server's descriptor 0 is an open pipe without data, not the null device
 	Dir       string   // the server's working directory; "" is ours. Not checked by parse
 	Env       []string // NAME=VALUE, in the order given; the last one of a name wins
+
+	StopTimeout time.Duration // from the request to end to the kill
+	EOFTimeout  time.Duration // from the end of the input to the request to end; 0 is for ever
+	WatchParent bool          // our parent's end may be the client's
+	Keeper      bool          // a second process ends the tree if we are killed
+
 	LogLevel  zerolog.Level
 	LogFormat logFormat
 	Off       bool     // WIREGUARDRUN_OFF: exec Argv bare
@@ -142,7 +149,13 @@ type flags struct {
 	Stdin    word  `name:"stdin"`
 	Cwd      word  `name:"cwd"`
 	Env      words `name:"env"`
-	Tail     tail  `arg:"" optional:"" passthrough:"partial"`
+
+	StopTimeout word `name:"stop-timeout"`
+	EOFTimeout  word `name:"eof-timeout"`
+	WatchParent word `name:"watch-parent"`
+	Keeper      word `name:"keeper"`
+
+	Tail tail `arg:"" optional:"" passthrough:"partial"`
 }
 
 // fewFlags is the grammar of attach, demo and version.
@@ -254,6 +267,10 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 		LogLevel:  zerolog.InfoLevel,
 		LogFormat: formatText,
 		Off:       isOn(os.Getenv(variable("off"))),
+
+		StopTimeout: 5 * time.Second,
+		WatchParent: true,
+		Keeper:      true,
 	}}
 	c := &inv.Config
 
@@ -265,6 +282,10 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 		{"stray-max", given.StrayMax, c.setStrayMax},
 		{"stdin", given.Stdin, c.setStdin},
 		{"cwd", given.Cwd, c.setCwd},
+		{"stop-timeout", given.StopTimeout, durationTo(&c.StopTimeout, false)},
+		{"eof-timeout", given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
+		{"watch-parent", given.WatchParent, switchTo(&c.WatchParent)},
+		{"keeper", given.Keeper, switchTo(&c.Keeper)},
 	}
 	if cmd != commandRun {
 		settings = settings[:2] // the other commands have, and read, only these
@@ -429,6 +450,41 @@ func (c *config) setCwd(value string) error {
 	return nil
 }
 
+// durationTo sets a time such as 1.5s or 2m. "off" is 0, where there may be
+// none.
+func durationTo(to *time.Duration, off bool) func(string) error {
+	return func(value string) error {
+		if off && value == "off" {
+			*to = 0
+			return nil
+		}
+		d, err := time.ParseDuration(value)
+		switch {
+		case (err != nil || d <= 0) && off:
+			return errors.New("must be off, or a time above 0 such as 500ms, 5s or 2m")
+		case err != nil || d <= 0:
+			return errors.New("must be a time above 0 such as 500ms, 5s or 2m")
+		}
+		*to = d
+		return nil
+	}
+}
+
+// switchTo sets what can be had or not.
+func switchTo(to *bool) func(string) error {
+	return func(value string) error {
+		switch value {
+		case "yes":
+			*to = true
+		case "no":
+			*to = false
+		default:
+			return errors.New("must be yes or no")
+		}
+		return nil
+	}
+}
+
 // addEnv takes NAME=VALUE for the server's environment.
 func (c *config) addEnv(pair string) error {
 	name, _, ok := strings.Cut(pair, "=")
@@ -528,6 +584,14 @@ Flags:
                        stays open and never has data, for servers that quit
                        when their standard input ends
   --cwd=DIR            start the server in DIR
+  --stop-timeout=5s    how long a server that was asked to end, since its client
+                       is gone, has before it is killed
+  --eof-timeout=off    ask the server to end some time after the end of its
+                       input, such as 30s; off is never
+  --watch-parent=yes   whether the end of the process that started us may be
+                       the client's: yes or no
+  --keeper=yes         a small second process ends the server if wireguardrun is
+                       killed: yes or no
   --env=NAME=VALUE     set a variable for the server; may be repeated
   --log-level=info     how much to say on stderr: debug, info, warn, error, off
   --log-format=text    text, or json: one object on each line

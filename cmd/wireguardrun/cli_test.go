@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
@@ -27,7 +28,10 @@ func cleanEnv(t testing.TB) {
 
 // defaults is the config of run without any flag.
 func defaults(argv ...string) config {
-	return config{Wire: "fds", StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv}
+	return config{
+		Wire: "fds", StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv,
+		StopTimeout: 5 * time.Second, WatchParent: true, Keeper: true,
+	}
 }
 
 func TestParseGrammar(t *testing.T) {
@@ -124,6 +128,11 @@ func TestParseValues(t *testing.T) {
 		{[]string{"--stray=file:a b=c"}, func(c *config) { c.Stray, c.StrayFile = strayFile, "a b=c" }},
 		{[]string{"--stray", "file:" + notUTF8}, func(c *config) { c.Stray, c.StrayFile = strayFile, notUTF8 }},
 		{[]string{"--stray=null", "--stray=log"}, func(c *config) { c.Stray = strayLog }},
+		{[]string{"--stop-timeout=1.5s"}, func(c *config) { c.StopTimeout = 1500 * time.Millisecond }},
+		{[]string{"--eof-timeout", "2m"}, func(c *config) { c.EOFTimeout = 2 * time.Minute }},
+		{[]string{"--eof-timeout=off"}, func(*config) {}},
+		{[]string{"--watch-parent=no"}, func(c *config) { c.WatchParent = false }},
+		{[]string{"--keeper=no"}, func(c *config) { c.Keeper = false }},
 		{[]string{"--stray-max=1"}, func(c *config) { c.StrayMax = 1 }},
 		{[]string{"--stray-max=2k"}, func(c *config) { c.StrayMax = 2048 }},
 		{[]string{"--stdin=null"}, func(*config) {}},
@@ -268,6 +277,10 @@ func TestParseErrors(t *testing.T) {
 		{"--stray=x.log srv", "", "--stray=x.log: must be", "--stray=file:x.log"},
 		{"--stray=file: srv", "", "--stray=file:: needs a path after the colon", ""},
 		{"--stray-max=0 srv", "", "--stray-max=0: must be a number", ""},
+		{"--stop-timeout=off srv", "", "--stop-timeout=off: must be a time", ""},
+		{"--eof-timeout=-1s srv", "", "--eof-timeout=-1s: must be off, or a time", ""},
+		{"--keeper=maybe srv", "", "--keeper=maybe: must be yes or no", ""},
+		{"srv", "WIREGUARDRUN_WATCH_PARENT=x", "WIREGUARDRUN_WATCH_PARENT=x: must be", ""},
 		{"--stdin=x srv", "", "--stdin=x: must be null or lifeline", ""},
 		{"--log-level=trace srv", "", "--log-level=trace: must be debug, info", ""},
 		{"--log-format=xml srv", "", "--log-format=xml: must be text or json", ""},

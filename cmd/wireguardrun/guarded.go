@@ -43,26 +43,28 @@ func guarded(cfg config) int {
 	if terminal != pipes.None {
 		terminal = pipes.Handle(wire.Descriptor(guard.In))
 	}
-
-	p, err := launch(c, cfg, wire, o, terminal)
-	var status proc.Status
+	l := &life{
+		cfg: cfg, say: o.say, signals: signals, terminal: terminal,
+		in: pipes.Handle(wire.Descriptor(guard.In)), out: pipes.Handle(wire.Descriptor(guard.Out)),
+	}
+	started := l.launch(c, wire, o)
+	status, err := proc.Status{}, started
 	if err == nil {
-		status = attend(p, signals, o.say)
+		status, err = l.live()
 	}
-
-	if terminal != pipes.None {
-		if err := proc.TakeForeground(terminal); err != nil {
-			o.say.warn().Err(err).Msg("cannot take the terminal back")
-		}
-	}
+	l.takeForeground()
 	if err := wire.Release(); err != nil {
 		o.say.warn().Err(err).Msg("cannot put standard input and output back as they were")
 	}
-	if err != nil {
+	if started != nil {
 		// Nothing has been on the wire yet, so this is said even where
 		// stderr is the wire.
 		o.close()
-		return report(configuredSay(cfg), err)
+		return report(configuredSay(cfg), started)
+	}
+	if err != nil {
+		o.say.fail(err)
+		status = proc.Status{Code: exitFailure}
 	}
 	o.close()
 	if status.Signal != 0 {
@@ -72,38 +74,30 @@ func guarded(cfg config) int {
 }
 
 // launch starts the server on the wire.
-func launch(c proc.Command, cfg config, wire *guard.Wire, o *outlets, terminal pipes.Handle) (*proc.Process, error) {
-	stdin, err := openStdin(cfg.Lifeline)
+func (l *life) launch(c proc.Command, wire *guard.Wire, o *outlets) error {
+	stdin, err := openStdin(l.cfg.Lifeline)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = pipes.Close(stdin) }()
 	defer o.started()
+	run, mark := proc.NewRun(c.Env)
+	c.Env = proc.Environ(c.Env, []string{mark}, nil)
 	if err := handOver(&c, wire, stdin, o); err != nil {
-		return nil, err
+		return err
 	}
 	if err := blocking(c.Files); err != nil {
-		return nil, err
+		return err
 	}
-	c.Terminal = terminal
+	c.Terminal = l.terminal
 	c.ListenPID = proc.TakesListeners(c.Env)
+	c.Tree = true
 	p, err := proc.Start(c)
 	if err != nil {
-		return nil, launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
+		return launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
 	}
-	return p, nil
-}
-
-// attend sees to the server until it ends.
-func attend(p *proc.Process, signals <-chan os.Signal, s *say) proc.Status {
-	go forward(signals, p, s)
-	proc.CloseInherited()
-	status, err := p.Wait()
-	if err != nil {
-		s.fail(fmt.Errorf("wait for the server: %w", err))
-		return proc.Status{Code: exitFailure}
-	}
-	return status
+	l.server, l.tree = p, proc.NewTree(p, run)
+	return nil
 }
 
 // handOver completes c for the hand-over: the wire on two extra descriptors,
@@ -179,15 +173,6 @@ func takeFromParent() error {
 		return rec.ClosePair()
 	}
 	return nil
-}
-
-// forward passes signals on to the server's process group, each once.
-func forward(signals <-chan os.Signal, p *proc.Process, s *say) {
-	for sig := range signals {
-		if err := p.Signal(sig); err != nil {
-			s.debug().Err(err).Msg("signal not passed on")
-		}
-	}
 }
 
 // tellDegraded says that the claim is not complete.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
@@ -15,7 +17,10 @@ import (
 const (
 	drainQuiet = 300 * time.Millisecond // without a byte from processes that outlive the server
 	drainLimit = time.Second            // in all
-	flushLimit = time.Second            // for a slow reader of stderr
+	flushLimit = time.Second            // without a byte that a reader of stderr takes
+
+	// bufferSize is how much of it waits for a reader that has stopped.
+	bufferSize = 4 << 20
 )
 
 // outlets is where the server's descriptors 1 and 2 lead, and what carries it
@@ -60,7 +65,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	case direct:
 		messages = stderrWriter{}
 	default:
-		sink, err := stray.NewStderr(ours, stray.Options{Gap: gapNotice})
+		sink, err := stray.NewStderr(ours, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg)})
 		if err != nil {
 			return fmt.Errorf("standard error: %w", err)
 		}
@@ -93,7 +98,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 		o.stdout, err = o.pump("stdout", log)
 	case strayFile:
 		var file *stray.File
-		file, err = stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Gap: gapNotice, Failed: o.strayFileFailed})
+		file, err = stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg), Failed: o.strayFileFailed})
 		if err != nil {
 			return err
 		}
@@ -135,11 +140,21 @@ func (o *outlets) logStray(line []byte, source string) {
 }
 
 func (o *outlets) strayFileFailed(err error) {
-	o.say.fail(withHint(fmt.Errorf("stray output is lost: %w", err), "is the disk full?"))
+	hint := "see to the file or its directory; nothing else is lost"
+	if errors.Is(err, syscall.ENOSPC) {
+		hint = "make room on the disk; nothing else is lost"
+	}
+	o.say.fail(withHint(fmt.Errorf("stray output is lost: %w", err), hint))
 }
 
-func gapNotice(dropped uint64) []byte {
-	return fmt.Appendf(nil, "wireguardrun: %d bytes of stray output dropped: nobody read them in time\n", dropped)
+// gapNotice returns what makes the message that stands where bytes are missing.
+func gapNotice(cfg config) func(dropped uint64) []byte {
+	return func(dropped uint64) []byte {
+		var text bytes.Buffer
+		newSay(&text, cfg.LogLevel, cfg.LogFormat).warn().Uint64("bytes", dropped).
+			Msg("output of the server is missing here: nobody read it in time")
+		return text.Bytes()
+	}
 }
 
 // started closes our copies of what only the server needs.
@@ -150,17 +165,23 @@ func (o *outlets) started() {
 	o.owned = nil
 }
 
-// close delivers what the server side has printed, as far as that is possible
-// in bounded time, after the server's end.
+// close delivers what the server side has printed, after the server's end: all
+// of it, as long as somebody reads.
 func (o *outlets) close() {
 	var drained sync.WaitGroup
 	for _, p := range o.pumps {
 		drained.Go(func() { p.Drain(drainQuiet, drainLimit) })
 	}
 	drained.Wait()
-	deadline := time.Now().Add(flushLimit)
 	for _, s := range o.sinks {
-		s.Close(deadline)
+		for taken := s.Progress(); !s.Flush(time.Now().Add(flushLimit)); {
+			now := s.Progress()
+			if now == taken {
+				break // the reader has stopped
+			}
+			taken = now
+		}
+		s.Close(time.Now())
 	}
 }
 

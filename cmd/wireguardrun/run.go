@@ -18,6 +18,10 @@ func run(argv []string) int {
 	if len(argv) > 1 && argv[0] == proc.ListenStage {
 		return report(plainSay(), launchFailure(argv[1], argv[1], "", proc.RunListenStage(argv)))
 	}
+	if len(argv) > 1 && argv[0] == proc.KeeperStage {
+		proc.RunKeeper(argv)
+		return 0
+	}
 	if len(argv) > 0 {
 		argv = argv[1:]
 	}
@@ -26,7 +30,7 @@ func run(argv []string) int {
 	}
 	inv, err := parse(argv, os.Stdout)
 	if err != nil {
-		return report(plainSay(), err)
+		return report(newSay(stderrWriter{}, zerolog.InfoLevel, formatAsked(argv)), err)
 	}
 	cfg := inv.Config
 	switch inv.Command {
@@ -52,6 +56,26 @@ func report(s *say, err error) int {
 		s.fail(err)
 	}
 	return exitCode(err)
+}
+
+// formatAsked looks for the format in a command line that could not be read.
+func formatAsked(argv []string) logFormat {
+	asked := os.Getenv(variable("log-format"))
+	for i, word := range argv {
+		if !strings.HasPrefix(word, "-") || word == "--" {
+			break
+		}
+		if value, ok := strings.CutPrefix(word, "--log-format="); ok {
+			asked = value
+		} else if word == "--log-format" && i+1 < len(argv) {
+			asked = argv[i+1]
+			break
+		}
+	}
+	if asked == "json" {
+		return formatJSON
+	}
+	return formatText
 }
 
 // plainSay is for errors that come before the flags are known.

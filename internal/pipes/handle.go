@@ -35,3 +35,10 @@ func IsTerminal(h Handle) bool { return isTerminal(h) }
 // NeverBlocks reports whether writes to h, which is borrowed, end without the
 // help of another process: true for regular files and the null device.
 func NeverBlocks(h Handle) bool { return neverBlocks(h) }
+
+// Unread returns how many bytes can be read from h, which is borrowed, without
+// waiting; 0 where that can't be told.
+func Unread(h Handle) int { return unread(h) }
+
+// IsNull reports whether h, which is borrowed, is the null device.
+func IsNull(h Handle) bool { return isNull(h) }

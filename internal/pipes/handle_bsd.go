@@ -11,6 +11,7 @@ import (
 const (
 	ioctlGetTermios = unix.TIOCGETA
 	ioctlSetTermios = unix.TIOCSETA
+	ioctlUnread     = 0x4004667f // FIONREAD of sys/filio.h
 )
 
 // atomicWrite is how much poll's POLLOUT promises that a blocking pipe takes

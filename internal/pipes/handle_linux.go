@@ -5,6 +5,7 @@ import "golang.org/x/sys/unix"
 const (
 	ioctlGetTermios = unix.TCGETS
 	ioctlSetTermios = unix.TCSETS
+	ioctlUnread     = unix.TIOCINQ // FIONREAD
 )
 
 // atomicWrite is how much poll's POLLOUT promises that a blocking pipe takes

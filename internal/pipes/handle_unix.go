@@ -94,17 +94,13 @@ func isTerminal(h Handle) bool {
 
 func neverBlocks(h Handle) bool {
 	var st unix.Stat_t
-	if unix.Fstat(int(h), &st) != nil {
-		return false
-	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return true
-	case unix.S_IFCHR:
-		var null unix.Stat_t
-		return unix.Stat(os.DevNull, &null) == nil && null.Rdev == st.Rdev
-	}
-	return false
+	return unix.Fstat(int(h), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG || isNull(h)
+}
+
+func isNull(h Handle) bool {
+	var st, null unix.Stat_t
+	return unix.Fstat(int(h), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR &&
+		unix.Stat(os.DevNull, &null) == nil && null.Rdev == st.Rdev
 }
 
 // retry repeats a call that a signal interrupted.
@@ -115,4 +111,12 @@ func retry[T any](call func() (T, error)) (T, error) {
 			return v, err
 		}
 	}
+}
+
+func unread(h Handle) int {
+	n, err := unix.IoctlGetInt(int(h), ioctlUnread)
+	if err != nil {
+		return 0
+	}
+	return n
 }

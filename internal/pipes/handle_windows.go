@@ -182,3 +182,10 @@ func neverBlocks(h Handle) bool {
 		return false
 	}
 }
+
+func unread(Handle) int { return 0 }
+
+func isNull(h Handle) bool {
+	k, err := kindOf(h)
+	return err == nil && k == kindNull
+}

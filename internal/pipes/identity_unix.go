@@ -14,7 +14,7 @@ func identify(h Handle) (Identity, error) {
 	if err := unix.Fstat(int(h), &st); err != nil {
 		return "", os.NewSyscallError("fstat", err)
 	}
-	return Identity(fmt.Sprintf("%x:%x", st.Dev, st.Ino)), nil
+	return identityOf(&st), nil
 }
 
 // sameFile goes by the file and not by its opening: "2>/dev/stdout" opens the
@@ -42,4 +42,18 @@ func compare(a, b Handle) Verdict {
 		return Different
 	}
 	return sameDescription(a, b)
+}
+
+// IdentifyPath returns the identity of what path names, as of a descriptor of
+// another process in /proc.
+func IdentifyPath(path string) (Identity, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return identityOf(&st), nil
+}
+
+func identityOf(st *unix.Stat_t) Identity {
+	return Identity(fmt.Sprintf("%x:%x", st.Dev, st.Ino))
 }

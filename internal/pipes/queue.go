@@ -203,6 +203,13 @@ func (q *Queue) Dropped() uint64 {
 	return q.dropped
 }
 
+// Done returns how many bytes the consumer is done with, dropped ones included.
+func (q *Queue) Done() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.done
+}
+
 // Flush waits until the consumer is done with all that was Put before the
 // call, or the queue was abandoned. It returns false when the deadline came
 // first.

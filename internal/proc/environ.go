@@ -43,10 +43,16 @@ func nameOf(kv string) string {
 
 // Getenv returns the value of name in env, or "".
 func Getenv(env []string, name string) string {
+	value, _ := LookupEnv(env, name)
+	return value
+}
+
+// LookupEnv returns the value of name in env, and whether there is one.
+func LookupEnv(env []string, name string) (value string, set bool) {
 	for _, kv := range env {
 		if n, v, ok := strings.Cut(kv, "="); ok && envKey(n) == envKey(name) {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
 }

@@ -19,7 +19,11 @@ func look(name, dir string, env []string) (string, error) {
 		return name, executable(inDir(name, dir))
 	}
 	denied := error(nil)
-	for _, d := range filepath.SplitList(Getenv(env, "PATH")) {
+	path, set := LookupEnv(env, "PATH")
+	if !set {
+		path = usualPath
+	}
+	for _, d := range filepath.SplitList(path) {
 		if d == "" {
 			d = "." // POSIX: an empty element is the current directory
 		}
@@ -39,6 +43,9 @@ func look(name, dir string, env []string) (string, error) {
 	}
 	return "", ErrNotFound
 }
+
+// usualPath is what execvp takes where PATH is not set.
+const usualPath = "/bin:/usr/bin"
 
 // inDir does not clean the path: if dir is a symbolic link, ".." after it is
 // not where dir's name says.

@@ -32,6 +32,12 @@ type Command struct {
 	// ListenPID sets LISTEN_PID to the child's own process id, for a server
 	// that takes over the sockets which were passed to us (Unix).
 	ListenPID bool
+
+	// Tree makes this process answer for all that descends from the child:
+	// it dies with us, its orphans become our children (Linux, FreeBSD), and
+	// everything that ends is waited for, so nothing else in this process may
+	// wait for children.
+	Tree bool
 }
 
 // Process is a child that was started. It leads a process group of its own.
@@ -57,8 +63,29 @@ func Start(c Command) (*Process, error) {
 func (p *Process) Pid() int { return p.pid() }
 
 // Wait waits for the child's end, not for that of its descendants. It is to be
-// called once.
+// called once, and not beside Events.
 func (p *Process) Wait() (Status, error) { return p.wait() }
+
+// Events returns what happens to the child, in order. The channel is closed
+// when nothing can happen any more.
+func (p *Process) Events() <-chan Event { return p.events() }
+
+// Event is something that happened to a child.
+type Event struct {
+	Kind   EventKind
+	Status Status // of Exited
+	Signal int    // of Stopped: what stopped it
+	Pid    int    // of OtherExited
+}
+
+// EventKind tells events apart.
+type EventKind uint8
+
+const (
+	Exited      EventKind = iota + 1 // the child has ended
+	Stopped                          // a signal has stopped the child
+	OtherExited                      // another child of ours has ended, an adopted one or the keeper
+)
 
 // Signal sends sig to the child's process group.
 func (p *Process) Signal(sig os.Signal) error { return p.signal(sig) }

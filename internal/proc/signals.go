@@ -1,11 +1,60 @@
 package proc
 
-import "os"
+import (
+	"os"
+	"os/signal"
+)
 
-// ListenForward starts to collect the signals that are passed on to the
-// server. Those that were ignored at our start stay ignored, by us and by the
-// server (nohup): catching one would give it back its default action there.
-func ListenForward() <-chan os.Signal { return listenForward() }
+// Signals are those that are passed on to the server.
+type Signals struct{ caught chan os.Signal }
+
+// ListenForward starts to collect the signals that end a program: none of them
+// may be lost between here and the start. Those that were ignored at our start
+// stay ignored, by us and by the server (nohup): catching one would give it
+// back its default action there.
+func ListenForward() Signals {
+	s := Signals{make(chan os.Signal, 64)}
+	s.listen(ending())
+	return s
+}
+
+// ListenAll starts to collect all others too. Each costs some time, so this is
+// for after the start.
+func (s Signals) ListenAll() { s.listen(others()) }
+
+// C returns the signals that have come, in order.
+func (s Signals) C() <-chan os.Signal { return s.caught }
+
+func (s Signals) listen(list []os.Signal) {
+	for _, sig := range list {
+		if !signal.Ignored(sig) {
+			signal.Notify(s.caught, sig)
+		}
+	}
+}
+
+// IsTerminalStop reports whether sig is the key that stops a job.
+func IsTerminalStop(sig os.Signal) bool { return isTerminalStop(sig) }
+
+// IsContinue reports whether sig lets a stopped process go on.
+func IsContinue(sig os.Signal) bool { return isContinue(sig) }
+
+// StoppedForTerminal reports whether signal number sig stops a process that
+// reads or writes the terminal from the background.
+func StoppedForTerminal(sig int) bool { return stoppedForTerminal(sig) }
+
+// Terminate and Continue are what ends a polite server, and lets a stopped one
+// see it.
+var (
+	Terminate = terminate
+	Continue  = proceed
+)
+
+// StopSelf stops this process until somebody continues it.
+func StopSelf() { stopSelf() }
+
+// HangupIgnored reports whether we were started with SIGHUP ignored.
+func HangupIgnored() bool { return hangupIgnored() }
 
 // DieOf ends this process by signal sig, so that whoever waits for it sees
 // what became of the child. It returns when that is not possible.

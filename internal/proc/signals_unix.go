@@ -5,16 +5,46 @@ package proc
 import (
 	"os"
 	"os/signal"
+	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-func listenForward() <-chan os.Signal {
-	caught := make(chan os.Signal, 16)
-	for _, sig := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP} {
-		if !signal.Ignored(sig) {
-			signal.Notify(caught, sig)
+var (
+	terminate os.Signal = unix.SIGTERM
+	proceed   os.Signal = unix.SIGCONT
+)
+
+func ending() []os.Signal { return []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP} }
+
+// others lists what can be caught, means something to a server and is not in
+// ending. Not in it: what can't be caught, what tells of a fault in our own
+// code, what the system sends about our own children and terminal, what Go
+// uses inside (URG), and PIPE.
+func others() []os.Signal {
+	not := []unix.Signal{
+		unix.SIGKILL, unix.SIGSTOP,
+		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGSYS,
+		unix.SIGCHLD, unix.SIGTTIN, unix.SIGTTOU, unix.SIGURG, unix.SIGPIPE,
+	}
+	var list []os.Signal
+	for n := range mostSignals {
+		sig := unix.Signal(n + 1)
+		if !slices.Contains(not, sig) && !slices.Contains(ending(), os.Signal(sig)) && !reserved(sig) {
+			list = append(list, sig)
 		}
 	}
-	return caught
+	return list
 }
+
+func isTerminalStop(sig os.Signal) bool { return sig == unix.SIGTSTP }
+func isContinue(sig os.Signal) bool     { return sig == unix.SIGCONT }
+
+func stoppedForTerminal(sig int) bool {
+	return syscall.Signal(sig) == unix.SIGTTIN || syscall.Signal(sig) == unix.SIGTTOU
+}
+
+func stopSelf() { _ = unix.Kill(unix.Getpid(), unix.SIGSTOP) }
+
+func hangupIgnored() bool { return signal.Ignored(unix.SIGHUP) }

@@ -21,7 +21,7 @@ func init() {
 	roles["forward"] = func([]string) int {
 		caught := ListenForward()
 		fmt.Println("ready")
-		for sig := range caught {
+		for sig := range caught.C() {
 			fmt.Println(sig)
 			if sig == unix.SIGTERM {
 				break

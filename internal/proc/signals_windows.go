@@ -2,19 +2,27 @@ package proc
 
 import (
 	"os"
-	"os/signal"
 	"syscall"
 )
 
-// listenForward passes Ctrl-C and Ctrl-Break on. Closing the console, logging
-// off and shutting down (SIGTERM in Go) are told to every process that shares
-// the console; catching them only lets us outlive the server.
-func listenForward() <-chan os.Signal {
-	caught := make(chan os.Signal, 16)
-	signal.Notify(caught, os.Interrupt)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
-	return caught
-}
+var (
+	terminate os.Signal = syscall.SIGTERM
+	proceed   os.Signal // nothing is stopped here
+)
+
+// ending lists Ctrl-C and Ctrl-Break, which are passed on. Closing the
+// console, logging off and shutting down (SIGTERM in Go) are told to every
+// process that shares the console; catching them only lets us outlive the
+// server.
+func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
+
+func others() []os.Signal { return nil }
+
+func isTerminalStop(os.Signal) bool { return false }
+func isContinue(os.Signal) bool     { return false }
+func stoppedForTerminal(int) bool   { return false }
+func stopSelf()                     {}
+func hangupIgnored() bool           { return false }
 
 // dieOf: no process dies of a signal here.
 func dieOf(int) {}

@@ -3,8 +3,10 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,9 +14,35 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-type process struct{ id int }
+type process struct {
+	id   int
+	what chan Event
+}
 
 func start(c Command) (process, error) {
+	if c.Tree {
+		adoptOrphans()
+	}
+	p := process{what: make(chan Event, 64)}
+	started := make(chan error)
+	go func() {
+		// The parent-death signal comes when this thread ends, so it has to
+		// live as long as the child (https://go.dev/issue/27505): it waits.
+		runtime.LockOSThread()
+		var err error
+		p.id, err = forkExec(c)
+		started <- err
+		if err == nil {
+			wait(p.id, c.Tree, p.what)
+		}
+	}()
+	if err := <-started; err != nil {
+		return process{}, err
+	}
+	return p, nil
+}
+
+func forkExec(c Command) (pid int, err error) {
 	list := files(c.Files)
 	if high := aboveInherited(list); high != pipes.None {
 		defer func() { _ = pipes.Close(high) }()
@@ -25,6 +53,9 @@ func start(c Command) (process, error) {
 		Files: list,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	}
+	if c.Tree {
+		dieWithParent(attr.Sys)
+	}
 	if c.Terminal != pipes.None {
 		attr.Sys.Foreground = true
 		attr.Sys.Ctty = int(c.Terminal)
@@ -33,22 +64,35 @@ func start(c Command) (process, error) {
 	if c.ListenPID {
 		self, err := os.Executable()
 		if err != nil {
-			return process{}, fmt.Errorf("set LISTEN_PID: find our own program: %w", err)
+			return 0, fmt.Errorf("set LISTEN_PID: find our own program: %w", err)
 		}
 		path, args = self, append([]string{ListenStage, c.Path}, c.Args...)
 	}
-	pid, err := syscall.ForkExec(path, args, attr)
-	if err == syscall.ENOEXEC {
-		// A script without a #! line: execvp hands it to the shell.
+	pid, err = syscall.ForkExec(path, args, attr)
+	if err == syscall.ENOEXEC && isScript(path, c.Dir) {
 		pid, err = syscall.ForkExec(shell, append([]string{shell, path}, args[1:]...), attr)
 	}
 	if err != nil {
-		return process{}, &os.PathError{Op: "exec", Path: c.Path, Err: err}
+		return 0, &os.PathError{Op: "exec", Path: c.Path, Err: err}
 	}
-	return process{id: pid}, nil
+	return pid, nil
 }
 
 const shell = "/bin/sh"
+
+// isScript reports whether a file that the system can't execute may be a
+// script without a #! line, which execvp hands to the shell. A program for
+// another system has a zero byte soon, and is not for the shell to try.
+func isScript(path, dir string) bool {
+	f, err := os.Open(inDir(path, dir))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	var start [256]byte
+	n, _ := f.Read(start[:])
+	return bytes.IndexByte(start[:n], 0) < 0
+}
 
 func files(handles []pipes.Handle) []uintptr {
 	list := make([]uintptr, len(handles))
@@ -101,21 +145,53 @@ func aboveInherited(list []uintptr) pipes.Handle {
 
 func (p process) pid() int { return p.id }
 
-func (p process) wait() (Status, error) {
-	var ws unix.WaitStatus
-	for {
-		_, err := unix.Wait4(p.id, &ws, 0, nil)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return Status{}, os.NewSyscallError("wait4", err)
-		}
-		if ws.Signaled() {
-			return Status{Signal: int(ws.Signal())}, nil
-		}
-		return Status{Code: ws.ExitStatus()}, nil
+// wait is the only place that waits for children. It tells what happens to the
+// child and, if all is true, takes every other child off the system's list, and
+// returns when there is none left.
+func wait(child int, all bool, what chan<- Event) {
+	defer close(what)
+	target := child
+	if all {
+		target = -1
 	}
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(target, &ws, unix.WUNTRACED, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return
+		case ws.Stopped():
+			if pid == child {
+				what <- Event{Kind: Stopped, Signal: int(ws.StopSignal())}
+			}
+		case pid != child:
+			what <- Event{Kind: OtherExited, Pid: pid}
+		default:
+			what <- Event{Kind: Exited, Status: statusOf(ws)}
+			if !all {
+				return
+			}
+		}
+	}
+}
+
+func statusOf(ws unix.WaitStatus) Status {
+	if ws.Signaled() {
+		return Status{Signal: int(ws.Signal())}
+	}
+	return Status{Code: ws.ExitStatus()}
+}
+
+func (p process) events() <-chan Event { return p.what }
+
+func (p process) wait() (Status, error) {
+	for e := range p.what {
+		if e.Kind == Exited {
+			return e.Status, nil
+		}
+	}
+	return Status{}, os.NewSyscallError("wait4", unix.ECHILD)
 }
 
 // signal sends to the group by the leader's id, which names it even after the
@@ -134,7 +210,7 @@ func (p process) signal(sig os.Signal) error {
 // become returns only when the program can't be executed.
 func become(c Command) (Status, error) {
 	err := syscall.Exec(c.Path, c.Args, c.Env)
-	if err == syscall.ENOEXEC {
+	if err == syscall.ENOEXEC && isScript(c.Path, "") {
 		err = syscall.Exec(shell, append([]string{shell, c.Path}, c.Args[1:]...), c.Env)
 	}
 	return Status{}, &os.PathError{Op: "exec", Path: c.Path, Err: err}

@@ -3,9 +3,12 @@ package proc
 import "github.com/wireguardrun/wireguardrun/internal/pipes"
 
 // ForegroundTerminal returns descriptor 0 when it and descriptor 1 are our
-// controlling terminal and we lead its foreground group: a job of a shell, to
-// whose child the keyboard has to go. Else it returns None.
+// controlling terminal and our group is in its foreground: a person is the
+// client, and the keyboard has to go to the child. Else it returns None.
 func ForegroundTerminal() pipes.Handle { return foregroundTerminal() }
 
 // TakeForeground makes our group the foreground of terminal again.
 func TakeForeground(terminal pipes.Handle) error { return takeForeground(terminal) }
+
+// GiveForeground makes the group of p the foreground of terminal, if ours is.
+func GiveForeground(terminal pipes.Handle, p *Process) { giveForeground(terminal, p.Pid()) }

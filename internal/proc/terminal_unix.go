@@ -13,9 +13,6 @@ import (
 
 func foregroundTerminal() pipes.Handle {
 	pgrp := unix.Getpgrp()
-	if pgrp != unix.Getpid() {
-		return pipes.None
-	}
 	for fd := range 2 {
 		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 		if err != nil || front != pgrp {
@@ -33,4 +30,11 @@ func takeForeground(terminal pipes.Handle) error {
 	}
 	err := unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, unix.Getpgrp())
 	return os.NewSyscallError("tcsetpgrp", err)
+}
+
+func giveForeground(terminal pipes.Handle, group int) {
+	front, err := unix.IoctlGetInt(int(terminal), unix.TIOCGPGRP)
+	if err == nil && front == unix.Getpgrp() {
+		_ = unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, group)
+	}
 }

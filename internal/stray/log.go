@@ -77,6 +77,14 @@ func (s *Log) Pace(n int) {
 	}
 }
 
+// Progress is that of the sink behind.
+func (s *Log) Progress() uint64 {
+	if s.behind == nil {
+		return 0
+	}
+	return s.behind.Progress()
+}
+
 func (s *Log) Flush(deadline time.Time) bool {
 	s.emitParts(false)
 	return s.behind == nil || s.behind.Flush(deadline)

@@ -30,6 +30,10 @@ type Sink interface {
 	// dropped. It returns false when the deadline came first.
 	Flush(deadline time.Time) bool
 
+	// Progress returns a number that grows with every piece that has reached
+	// its end.
+	Progress() uint64
+
 	// Close is a Flush after which the sink takes no more. What has not been
 	// written at the deadline is dropped. The sink's descriptors are closed
 	// once nothing uses them.
@@ -112,6 +116,7 @@ func (s *Null) Put(source string, p []byte) {
 
 func (*Null) Pace(int)             {}
 func (*Null) Flush(time.Time) bool { return true }
+func (*Null) Progress() uint64     { return 0 }
 func (*Null) Close(time.Time) bool { return true }
 
 // Totals reports no byte as dropped: to be discarded is what they came for.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	batchSize = 64 << 10               // most bytes of one write
+	batchSize = 16 << 10               // most bytes of one write; the finest that Progress shows
 	patience  = 100 * time.Millisecond // what Pace waits at most
 	lastCall  = 100 * time.Millisecond // for the goroutine to end after its last write
 )
@@ -110,6 +110,8 @@ func (s *stream) Put(source string, p []byte) {
 }
 
 func (s *stream) Pace(n int) { s.queue.Pace(n, patience) }
+
+func (s *stream) Progress() uint64 { return s.queue.Done() }
 
 func (s *stream) Flush(deadline time.Time) bool { return s.queue.Flush(deadline) }
 

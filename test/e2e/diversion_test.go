@@ -248,7 +248,7 @@ func TestStderrReadLate(t *testing.T) {
 	}
 }
 
-var gapNotice = regexp.MustCompile(`wireguardrun: \d+ bytes of stray output dropped: nobody read them in time\n`)
+var gapNotice = regexp.MustCompile(`wireguardrun: output of the server is missing here: nobody read it in time  bytes=\d+\n`)
 
 // Nor must one whose reader of standard error is gone.
 func TestStderrReaderGone(t *testing.T) {

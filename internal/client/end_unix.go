@@ -1,0 +1,28 @@
+//go:build unix
+
+package client
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+func fileType(h pipes.Handle) (st unix.Stat_t, kind uint32) {
+	if unix.Fstat(int(h), &st) != nil {
+		return st, 0
+	}
+	return st, uint32(st.Mode) & unix.S_IFMT
+}
+
+// hasOtherEnd reports whether a process can be at the other end of h.
+func hasOtherEnd(h pipes.Handle) bool {
+	_, kind := fileType(h)
+	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK || pipes.IsTerminal(h)
+}
+
+// isNamed reports whether h is a FIFO that others can open by a name.
+func isNamed(h pipes.Handle) bool {
+	st, kind := fileType(h)
+	return kind == unix.S_IFIFO && st.Nlink > 0 && !isAnonymous(h)
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux && !darwin && !freebsd
+
+package proc
+
+func descendants(int) []int { return nil }

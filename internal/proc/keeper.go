@@ -1,0 +1,98 @@
+package proc
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"strings"
+)
+
+// EnvRun lists the runs that a process belongs to, outermost first, separated
+// by colons. It finds the processes that left the group of their server.
+const EnvRun = "WIREGUARDRUN_RUN"
+
+// NewRun returns a name for this run that no other run has, and the variable
+// that marks everything that descends from it, runs around it included.
+func NewRun(env []string) (run, variable string) {
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:]) // never fails (crypto/rand)
+	run = hex.EncodeToString(nonce[:])
+	if outer := Getenv(env, EnvRun); outer != "" {
+		return run, EnvRun + "=" + outer + ":" + run
+	}
+	return run, EnvRun + "=" + run
+}
+
+// isOf reports whether the value of EnvRun names run.
+func isOf(value, run string) bool {
+	for name := range strings.SplitSeq(value, ":") {
+		if name == run {
+			return true
+		}
+	}
+	return false
+}
+
+// Tree is the server and all that descends from it.
+type Tree struct {
+	group int    // of the server, which leads it
+	run   string // that marks those which left the group
+}
+
+// NewTree returns the tree of p, whose environment has the variable of run.
+func NewTree(p *Process, run string) Tree { return Tree{p.Pid(), run} }
+
+// Signal sends sig to each process of the tree once. A nil sig is none.
+func (t Tree) Signal(sig os.Signal) { t.signal(sig) }
+
+// SignalGroup sends sig to the server's group, once.
+func (t Tree) SignalGroup(sig os.Signal) { t.signalGroup(sig) }
+
+// Kill kills until nothing of the tree is left, for a bounded time.
+func (t Tree) Kill() { t.kill() }
+
+// Alive reports whether anything of the tree lives.
+func (t Tree) Alive() bool { return t.groupAlive() || len(t.leftGroup()) > 0 }
+
+// GroupAlive reports whether the server's process group has a living member.
+func (t Tree) GroupAlive() bool { return t.groupAlive() }
+
+// GroupHolds reports whether a member of the server's group has one of the
+// objects open that handles name; true where that can't be seen.
+func (t Tree) GroupHolds(handles ...uintptr) bool { return t.groupHolds(handles) }
+
+// Keeper is a small second process that ends the tree when this process is
+// killed, which it sees by the end of a pipe. It is in a session of its own, so that
+// a signal to our group does not reach it, and holds nothing of ours but the
+// end of a pipe.
+type Keeper struct{ keeper }
+
+// StartKeeper starts the keeper of t.
+func StartKeeper(t Tree) (*Keeper, error) {
+	k, err := startKeeper(t)
+	if err != nil {
+		return nil, err
+	}
+	return &Keeper{k}, nil
+}
+
+// Pid returns the keeper's process id, 0 where there is no such process.
+func (k *Keeper) Pid() int { return k.pid() }
+
+// Dismiss ends the keeper: nothing is left for it to do. Its end is told as
+// that of any other child.
+func (k *Keeper) Dismiss() { k.dismiss() }
+
+// KillLater lets the keeper kill what is left of the server's group after a
+// while, and end.
+func (k *Keeper) KillLater() { k.say(killLater) }
+
+// KeeperStage is the argv[0] under which our own binary is the keeper.
+const KeeperStage = "wireguardrun: keeper"
+
+// RunKeeper is the keeper's life.
+func RunKeeper(argv []string) { runKeeper(argv) }
+
+// killLater is what a keeper can be told. The end of the pipe without it is
+// the alarm.
+const killLater = 'k'

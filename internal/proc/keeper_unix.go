@@ -1,0 +1,149 @@
+//go:build unix
+
+package proc
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+const (
+	keeperPipe = 3 // the keeper's only descriptor beside its standard ones
+
+	laterGrace = 5 * time.Second // between TERM and KILL for what is left of a group
+	killPasses = 400             // at most
+	killPause  = 5 * time.Millisecond
+)
+
+type keeper struct {
+	id   int
+	line pipes.Handle // the write end, ours
+}
+
+func startKeeper(t Tree) (keeper, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return keeper{}, err
+	}
+	r, w, err := pipes.Pipe()
+	if err != nil {
+		return keeper{}, err
+	}
+	defer func() { _ = pipes.Close(r) }()
+	null, err := pipes.OpenNull()
+	if err != nil {
+		_ = pipes.Close(w)
+		return keeper{}, err
+	}
+	defer func() { _ = pipes.Close(null) }()
+	pid, err := syscall.ForkExec(self, []string{KeeperStage, strconv.Itoa(t.group), t.run}, &syscall.ProcAttr{
+		Dir:   "/",                                  // no file system is kept busy
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // and no mark of the run, or it would kill itself
+		Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(r)},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		_ = pipes.Close(w)
+		return keeper{}, &os.PathError{Op: "start the keeper", Path: self, Err: err}
+	}
+	return keeper{id: pid, line: w}, nil
+}
+
+func (k keeper) pid() int { return k.id }
+
+// dismiss kills, since that needs nothing of a keeper that is just starting.
+func (k keeper) dismiss() {
+	_ = unix.Kill(k.id, unix.SIGKILL)
+	_ = pipes.Close(k.line)
+}
+
+func (k keeper) say(word byte) {
+	_, _ = unix.Write(int(k.line), []byte{word})
+	_ = pipes.Close(k.line)
+}
+
+func runKeeper(argv []string) {
+	if len(argv) < 3 {
+		return
+	}
+	group, err := strconv.Atoi(argv[1])
+	if err != nil || group <= 1 {
+		return
+	}
+	t := Tree{group: group, run: argv[2]}
+	// Whoever ends all programs of our name must not end us first.
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+	switch t.listen() {
+	case killLater:
+		for end := time.Now().Add(laterGrace); t.groupAlive(); time.Sleep(10 * killPause) {
+			if time.Now().After(end) {
+				_ = unix.Kill(-t.group, unix.SIGKILL)
+				return
+			}
+		}
+	default:
+		t.kill()
+	}
+}
+
+// listen waits for the word, or returns 0 when the pipe has ended without.
+func (t Tree) listen() byte {
+	var word [1]byte
+	n, _ := retryRead(keeperPipe, word[:])
+	if n != 1 {
+		return 0
+	}
+	return word[0]
+}
+
+func retryRead(fd int, p []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, p)
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+func (t Tree) signal(sig os.Signal) {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	strays := t.leftGroup()
+	_ = unix.Kill(-t.group, s)
+	for _, pid := range strays {
+		_ = unix.Kill(pid, s)
+	}
+}
+
+func (t Tree) signalGroup(sig os.Signal) {
+	if s, ok := sig.(syscall.Signal); ok {
+		_ = unix.Kill(-t.group, s)
+	}
+}
+
+// kill ends when two passes in a row have found nobody: a process that was
+// being born during the first is there in the second.
+func (t Tree) kill() {
+	for pass, empty := 0, 0; pass < killPasses && empty < 2; pass++ {
+		strays := t.leftGroup()
+		if !t.groupAlive() && len(strays) == 0 {
+			empty++
+			continue
+		}
+		empty = 0
+		_ = unix.Kill(-t.group, unix.SIGKILL)
+		for _, pid := range strays {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		time.Sleep(killPause)
+	}
+}

@@ -1,0 +1,18 @@
+//go:build unix && !linux && !darwin
+
+package proc
+
+import "golang.org/x/sys/unix"
+
+// Here only the group is known. FreeBSD's reaper keeps the rest among our own
+// descendants; the environment of others is not for everyone to read.
+
+func (t Tree) leftGroup() []int { return descendants(t.group) }
+
+// groupAlive counts a member that has ended and was not waited for as well.
+func (t Tree) groupAlive() bool {
+	err := unix.Kill(-t.group, 0)
+	return err == nil || err == unix.EPERM
+}
+
+func (t Tree) groupHolds([]uintptr) bool { return true }

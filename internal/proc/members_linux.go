@@ -1,0 +1,119 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+// leftGroup returns the processes that carry the run's mark and are not in the
+// server's group.
+func (t Tree) leftGroup() []int {
+	var pids []int
+	self := os.Getpid()
+	eachProcess(func(pid, group int) {
+		if group != t.group && pid != self && t.marks(pid) {
+			pids = append(pids, pid)
+		}
+	})
+	return pids
+}
+
+func (t Tree) groupAlive() bool {
+	if unix.Kill(-t.group, 0) == unix.ESRCH {
+		return false
+	}
+	// What has ended and was not waited for would still take a signal.
+	alive := false
+	eachProcess(func(_, group int) { alive = alive || group == t.group })
+	return alive
+}
+
+func (t Tree) groupHolds(handles []uintptr) bool {
+	wanted := map[pipes.Identity]bool{}
+	for _, h := range handles {
+		if id, err := pipes.Identify(pipes.Handle(h)); err == nil {
+			wanted[id] = true
+		}
+	}
+	holds := false
+	eachProcess(func(pid, group int) {
+		if group != t.group || holds {
+			return
+		}
+		dir := fmt.Sprintf("/proc/%d/fd", pid)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			holds = true // not for us to see
+			return
+		}
+		for _, e := range entries {
+			if id, err := pipes.IdentifyPath(dir + "/" + e.Name()); err == nil && wanted[id] {
+				holds = true
+				return
+			}
+		}
+	})
+	return holds
+}
+
+// marks reports whether process pid was started with the mark of the run.
+func (t Tree) marks(pid int) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok {
+			return isOf(string(value), t.run)
+		}
+	}
+	return false
+}
+
+// eachProcess visits all processes that have not ended, with their groups.
+func eachProcess(visit func(pid, group int)) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		// "pid (name) state ppid pgrp ...", where the name may hold anything.
+		_, rest, found := cutLast(stat, []byte(") "))
+		var state byte
+		var parent, group int
+		if !found {
+			continue
+		}
+		if _, err := fmt.Sscanf(string(rest), "%c %d %d", &state, &parent, &group); err != nil || state == 'Z' || state == 'X' {
+			continue
+		}
+		visit(pid, group)
+	}
+}
+
+func cutLast(s, sep []byte) (before, after []byte, found bool) {
+	i := bytes.LastIndex(s, sep)
+	if i < 0 {
+		return s, nil, false
+	}
+	return s[:i], s[i+len(sep):], true
+}
