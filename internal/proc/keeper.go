@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
-	"strings"
 )
 
 // EnvRun lists the runs that a process belongs to, outermost first, separated
@@ -21,16 +20,6 @@ func NewRun(env []string) (run, variable string) {
 		return run, EnvRun + "=" + outer + ":" + run
 	}
 	return run, EnvRun + "=" + run
-}
-
-// isOf reports whether the value of EnvRun names run.
-func isOf(value, run string) bool {
-	for name := range strings.SplitSeq(value, ":") {
-		if name == run {
-			return true
-		}
-	}
-	return false
 }
 
 // Tree is the server and all that descends from it.
