@@ -120,3 +120,6 @@ func (c *Conn) finish() {
 		c.last()
 	}
 }
+
+// IsGone reports whether err says that nobody is at the other end any more.
+func IsGone(err error) bool { return isGone(err) }

@@ -3,6 +3,7 @@
 package pipes
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -99,3 +100,7 @@ func writeHandle(h Handle, p []byte, w *waker) (int, error) {
 
 // maxWrite keeps one call below the 2 GiB that Linux and macOS take at once.
 const maxWrite = 1 << 30
+
+func isGone(err error) bool {
+	return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
+}

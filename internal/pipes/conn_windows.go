@@ -1,6 +1,7 @@
 package pipes
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -66,4 +67,9 @@ func systemError(call string, err error) error {
 		return os.NewSyscallError(call, errno)
 	}
 	return err
+}
+
+func isGone(err error) bool {
+	return errors.Is(err, windows.ERROR_NO_DATA) || errors.Is(err, windows.ERROR_BROKEN_PIPE) ||
+		errors.Is(err, windows.ERROR_PIPE_NOT_CONNECTED)
 }

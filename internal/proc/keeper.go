@@ -24,12 +24,13 @@ func NewRun(env []string) (run, variable string) {
 
 // Tree is the server and all that descends from it.
 type Tree struct {
-	group int    // of the server, which leads it
-	run   string // that marks those which left the group
+	group  int      // of the server, which leads it
+	run    string   // that marks those which left the group
+	server *Process // nil in a keeper
 }
 
 // NewTree returns the tree of p, whose environment has the variable of run.
-func NewTree(p *Process, run string) Tree { return Tree{p.Pid(), run} }
+func NewTree(p *Process, run string) Tree { return Tree{p.Pid(), run, p} }
 
 // Signal sends sig to each process of the tree once. A nil sig is none.
 func (t Tree) Signal(sig os.Signal) { t.signal(sig) }

@@ -13,9 +13,17 @@ func (keeper) say(byte)                {}
 func (keeper) dismiss()                {}
 func runKeeper([]string)               {}
 
-func (t Tree) signal(os.Signal)          {}
-func (t Tree) signalGroup(os.Signal)     {}
+// The job is the tree. A console event is the one thing that can be sent, and
+// it goes to the server's group.
+
+func (t Tree) signal(sig os.Signal)      { t.signalGroup(sig) }
+func (t Tree) kill()                     { _ = t.server.kill() }
 func (t Tree) leftGroup() []int          { return nil }
-func (t Tree) kill()                     {}
 func (t Tree) groupAlive() bool          { return false }
 func (t Tree) groupHolds([]uintptr) bool { return false }
+
+func (t Tree) signalGroup(sig os.Signal) {
+	if sig != nil {
+		_ = t.server.signal(sig)
+	}
+}
