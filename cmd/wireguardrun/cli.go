@@ -15,6 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
 // task is what one call of the program is asked to do.
@@ -57,7 +59,8 @@ const (
 // config holds every setting of one call, defaults filled in. For attach,
 // demo and version only the log settings, Off and (attach) Argv mean anything.
 type config struct {
-	Wire      string // "fds"; the names of later modes are refused by parse
+	Wire      string // "auto", "fds" or "stdio"
+	Frame     frame.Options
 	Stray     strayTarget
 	StrayFile string   // path for strayFile, as given: relative to our directory, not to Dir
 	StrayMax  int64    // bytes in StrayFile before it is rotated; at least 1
@@ -142,8 +145,15 @@ type commonFlags struct {
 // not know; plain passthrough would take such a flag for the server's command.
 type flags struct {
 	commonFlags
-	Version  bool  `name:"version"`
-	Wire     word  `name:"wire"`
+	Version bool `name:"version"`
+	Wire    word `name:"wire"`
+
+	Framing   word `name:"framing"`
+	Glued     word `name:"glued"`
+	NoRepair  bool `name:"no-repair"`
+	StrictIDs bool `name:"strict-ids"`
+	MaxFrame  word `name:"max-frame"`
+
 	Stray    word  `name:"stray"`
 	StrayMax word  `name:"stray-max"`
 	Stdin    word  `name:"stdin"`
@@ -263,6 +273,7 @@ func cut(args []string, n tail) (before, after []string) {
 func settle(cmd task, given flags, argv []string) (invocation, error) {
 	inv := invocation{Command: cmd, Config: config{
 		Wire:      "fds",
+		Frame:     frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true},
 		StrayMax:  64 << 20,
 		LogLevel:  zerolog.InfoLevel,
 		LogFormat: formatText,
@@ -278,6 +289,11 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 		{"log-level", given.LogLevel, c.setLogLevel},
 		{"log-format", given.LogFormat, c.setLogFormat},
 		{"wire", given.Wire, c.setWire},
+		{"framing", given.Framing, c.setFraming},
+		{"glued", given.Glued, c.setGlued},
+		{"no-repair", onOff(given.NoRepair), func(v string) error { c.Frame.Repair = !isOn(v); return nil }},
+		{"strict-ids", onOff(given.StrictIDs), func(v string) error { c.Frame.StrictIDs = isOn(v); return nil }},
+		{"max-frame", given.MaxFrame, c.setMaxFrame},
 		{"stray", given.Stray, c.setStray},
 		{"stray-max", given.StrayMax, c.setStrayMax},
 		{"stdin", given.Stdin, c.setStdin},
@@ -351,6 +367,14 @@ func variable(flag string) string {
 	return "WIREGUARDRUN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// onOff is the value of a flag that has none.
+func onOff(given bool) word {
+	if given {
+		return "on"
+	}
+	return ""
+}
+
 // isOn reads the variable that switches the guard off.
 func isOn(value string) bool {
 	switch strings.ToLower(value) {
@@ -392,13 +416,40 @@ func (c *config) setLogFormat(value string) error {
 
 func (c *config) setWire(value string) error {
 	switch value {
-	case "fds":
+	case "auto", "fds", "stdio":
 		c.Wire = value
 		return nil
-	case "auto", "stdio":
-		return errors.New("comes in a later version; this one has only fds")
 	}
-	return errors.New("must be fds")
+	return errors.New("must be auto, fds or stdio")
+}
+
+func (c *config) setFraming(value string) (err error) {
+	c.Frame.Framing, err = frame.ParseFraming(value)
+	return err
+}
+
+func (c *config) setGlued(value string) error {
+	switch value {
+	case "pass":
+		c.Frame.Glued = true
+	case "divert":
+		c.Frame.Glued = false
+	default:
+		return errors.New("must be pass or divert")
+	}
+	return nil
+}
+
+func (c *config) setMaxFrame(value string) error {
+	size, err := parseSize(value)
+	if err != nil {
+		return err
+	}
+	if size > math.MaxInt32 {
+		return errors.New("is too large")
+	}
+	c.Frame.MaxFrame = int(size)
+	return nil
 }
 
 func (c *config) setStray(value string) error {
@@ -574,9 +625,17 @@ server's and are passed on as they are. After "--" a word is never one of the
 commands above: "wireguardrun -- demo" runs a program called demo.
 
 Flags:
-  --wire=fds           how the server gets the wire. fds: on two descriptors of
-                       its own, 3 and 4 unless they are taken; their numbers are
-                       in WIREGUARDRUN_IN and WIREGUARDRUN_OUT
+  --wire=auto          how the server gets the wire. fds: on two descriptors of
+                       its own, 3 and 4 unless they are taken, whose numbers are
+                       in WIREGUARDRUN_IN and WIREGUARDRUN_OUT; stdio: on its
+                       stdin and stdout, of which only frames come through;
+                       auto: on both, until it shows which it uses
+  --framing=auto       how frames look: jsonrpc or json (one a line), headers
+                       (LSP, DAP), raw (not looked at), or as the client's own
+  --glued=pass         frames with noise on their line: pass or divert
+  --no-repair          divert frames that would need a repair
+  --strict-ids         divert responses that nobody has asked for
+  --max-frame=64MiB    longest frame that passes
   --stray=stderr       where stray output goes: stderr, null, log (each line
                        becomes a log line) or file:PATH (appended)
   --stray-max=64MiB    size at which that file is rotated; one old file is kept

@@ -8,6 +8,7 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/handover"
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 	"github.com/wireguardrun/wireguardrun/internal/proc"
+	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
 // guarded is the one job: claim our own stdio, give the wire to the server on
@@ -30,9 +31,14 @@ func guarded(cfg config) int {
 	if err != nil {
 		return report(configuredSay(cfg), err)
 	}
-	terminal := proc.ForegroundTerminal()
+	l := &life{cfg: cfg, say: o.say, signals: signals, terminal: proc.ForegroundTerminal()}
+	var mark string
+	l.run, mark = proc.NewRun(c.Env)
+	c.Env = proc.Environ(c.Env, []string{mark}, nil)
+	l.startKeeper()
 	wire, err := guard.Claim()
 	if err != nil {
+		l.dropKeeper()
 		o.started()
 		o.close()
 		return report(configuredSay(cfg), err)
@@ -40,23 +46,24 @@ func guarded(cfg config) int {
 	if err := wire.Err(); err != nil {
 		tellDegraded(o.say, wire.State(), err)
 	}
-	if terminal != pipes.None {
-		terminal = pipes.Handle(wire.Descriptor(guard.In))
-	}
-	l := &life{
-		cfg: cfg, say: o.say, signals: signals, terminal: terminal,
-		in: pipes.Handle(wire.Descriptor(guard.In)), out: pipes.Handle(wire.Descriptor(guard.Out)),
+	l.in, l.out = pipes.Handle(wire.Descriptor(guard.In)), pipes.Handle(wire.Descriptor(guard.Out))
+	if l.terminal != pipes.None {
+		l.terminal = l.in
 	}
 	started := l.launch(c, wire, o)
 	status, err := proc.Status{}, started
 	if err == nil {
 		status, err = l.live()
 	}
+	if l.relay != nil {
+		l.deliver(wire)
+	}
 	l.takeForeground()
 	if err := wire.Release(); err != nil {
 		o.say.warn().Err(err).Msg("cannot put standard input and output back as they were")
 	}
 	if started != nil {
+		l.dropKeeper()
 		// Nothing has been on the wire yet, so this is said even where
 		// stderr is the wire.
 		o.close()
@@ -73,17 +80,35 @@ func guarded(cfg config) int {
 	return childExitCode(status.Code, status.Signal)
 }
 
-// launch starts the server on the wire.
+// launch starts the server, and the relay if there is one.
 func (l *life) launch(c proc.Command, wire *guard.Wire, o *outlets) error {
-	stdin, err := openStdin(l.cfg.Lifeline)
+	defer o.started()
+	var e *ends
+	var ours relayPipes
+	var err error
+	if l.cfg.Wire == "fds" {
+		e, err = handedOver(l.cfg, wire, o)
+	} else {
+		e, ours, err = relayed(o, l.cfg.Wire == "auto")
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pipes.Close(stdin) }()
-	defer o.started()
-	run, mark := proc.NewRun(c.Env)
-	c.Env = proc.Environ(c.Env, []string{mark}, nil)
-	if err := handOver(&c, wire, stdin, o); err != nil {
+	defer e.close()
+	if err := l.start(c, e); err != nil {
+		if l.cfg.Wire != "fds" {
+			ours.close()
+		}
+		return err
+	}
+	if l.cfg.Wire != "fds" {
+		l.startRelay(wire, ours, o)
+	}
+	return nil
+}
+
+func (l *life) start(c proc.Command, e *ends) error {
+	if err := handOver(&c, e); err != nil {
 		return err
 	}
 	if err := blocking(c.Files); err != nil {
@@ -92,43 +117,32 @@ func (l *life) launch(c proc.Command, wire *guard.Wire, o *outlets) error {
 	c.Terminal = l.terminal
 	c.ListenPID = proc.TakesListeners(c.Env)
 	c.Tree = true
+	l.awaitKeeper()
 	p, err := proc.Start(c)
 	if err != nil {
 		return launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
 	}
-	l.server, l.tree = p, proc.NewTree(p, run)
+	l.server, l.tree = p, proc.NewTree(p, l.run)
+	l.guard()
+	l.holding = []uintptr{uintptr(e.stdin), uintptr(e.stdout)}
+	if e.in != pipes.None {
+		l.holding = []uintptr{uintptr(e.in), uintptr(e.out)}
+	}
 	return nil
 }
 
-// handOver completes c for the hand-over: the wire on two extra descriptors,
-// the diversion on the standard ones, and the variables that tell of it.
-func handOver(c *proc.Command, wire *guard.Wire, stdin pipes.Handle, o *outlets) error {
-	in, out := pipes.Handle(wire.Descriptor(guard.In)), pipes.Handle(wire.Descriptor(guard.Out))
-	inID, outID, err := identities(in, out)
-	if err != nil {
-		return fmt.Errorf("identify the wire: %w", err)
-	}
-	stdinID, stdoutID, err := identities(stdin, o.stdout)
-	if err != nil {
-		return fmt.Errorf("identify the diversion: %w", err)
-	}
-	inNumber, outNumber := proc.FreePair(c.Env)
-	c.Files = make([]pipes.Handle, outNumber+1)
-	for n := range c.Files {
-		c.Files[n] = pipes.None
-	}
-	c.Files[0], c.Files[1], c.Files[2] = stdin, o.stdout, o.stderr
-	c.Files[inNumber], c.Files[outNumber] = in, out
-	c.MoreEnv = func(inChild func(int) pipes.Handle) []string {
-		return handover.Record{
-			Mode:   handover.Fds,
-			In:     handover.End{Number: inNumber, Handle: inChild(inNumber), ID: inID},
-			Out:    handover.End{Number: outNumber, Handle: inChild(outNumber), ID: outID},
-			Stdin:  stdinID,
-			Stdout: stdoutID,
-		}.Environ()
-	}
-	return nil
+// startRelay starts to copy between the wire and the server's pipes, which are
+// handed over.
+func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
+	l.failed = make(chan error, 2)
+	l.relay = relay.Start(relay.Options{
+		Wire:  wire,
+		Stdin: ours.stdin, Stdout: ours.stdout, In: ours.in, Out: ours.out,
+		Frame:  l.cfg.Frame,
+		Stray:  func(p []byte) { o.stray.Put("stdout", p) },
+		Note:   l.note,
+		Failed: func(err error) { l.failed <- err },
+	})
 }
 
 // openStdin opens the server's descriptor 0, which the caller owns: the null

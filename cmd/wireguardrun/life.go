@@ -2,12 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/wireguardrun/wireguardrun/internal/client"
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 	"github.com/wireguardrun/wireguardrun/internal/proc"
+	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
 const (
@@ -28,13 +31,19 @@ type life struct {
 	cfg      config
 	say      *say
 	server   *proc.Process
+	run      string // the name of this run
 	tree     proc.Tree
 	keeper   *proc.Keeper      // nil when there is none
 	starting chan *proc.Keeper // where one that is being started comes, else nil
+	guarding bool              // the keeper knows the server's group
 	replaced int               // keepers that were
 	signals  proc.Signals
 	terminal pipes.Handle // whose foreground the server has, or None
 	in, out  pipes.Handle // the wire; borrowed
+	holding  []uintptr    // what a member of the server's group holds that serves
+	relay    *relay.Relay // nil when the server has the wire itself
+	failed   chan error   // of the wire, from the relay
+	wireErr  error        // the first of them
 
 	status     *proc.Status // of the server, once it has ended
 	inputEnded bool
@@ -42,6 +51,7 @@ type life struct {
 	stopping   bool // a stop was passed on, and we stop with the server
 
 	stoppedByTerminal bool // the server is, and only we know
+	front             bool // the server has the foreground from us
 
 	limit  <-chan time.Time // of --eof-timeout
 	ask    <-chan time.Time // when the tree is asked to end
@@ -51,12 +61,12 @@ type life struct {
 
 // live sees to the server until nothing is left to do, and returns its status.
 func (l *life) live() (proc.Status, error) {
-	l.startKeeper()
-	go l.signals.ListenAll()
+	l.front = l.terminal != pipes.None
 	go proc.CloseInherited()
+	go l.signals.ListenAll()
 	signs := client.Watch(client.Options{
 		In: l.in, Out: l.out,
-		Activity:      func() uint64 { return uint64(pipes.Unread(l.in)) },
+		Activity:      l.activity,
 		Parent:        l.cfg.WatchParent,
 		HangupIgnored: proc.HangupIgnored(),
 	})
@@ -75,8 +85,11 @@ func (l *life) live() (proc.Status, error) {
 			l.happened(e)
 		case sign := <-signs:
 			l.saw(sign)
-		case l.keeper = <-l.starting:
-			l.starting = nil
+		case k := <-l.starting:
+			l.keeperStarted(k)
+			l.guard()
+		case err := <-l.failed:
+			l.wireFailed(err)
 		case <-l.limit:
 			l.say.info().Dur("after", l.cfg.EOFTimeout).Msg("the server still runs after the end of its input: it is ended")
 			l.end()
@@ -90,7 +103,7 @@ func (l *life) live() (proc.Status, error) {
 		}
 	}
 	l.leave(events)
-	return *l.status, nil
+	return *l.status, l.wireErr
 }
 
 // over reports whether nothing is left to wait for. The server's end is the
@@ -105,7 +118,7 @@ func (l *life) over() bool {
 	case l.clientGone:
 		on = l.insist != nil && l.tree.Alive()
 	case *l.status == proc.Status{} && !l.inputEnded:
-		on = l.tree.GroupAlive() && l.tree.GroupHolds(uintptr(l.in), uintptr(l.out))
+		on = l.tree.GroupAlive() && l.tree.GroupHolds(l.holding...)
 	}
 	if on {
 		l.again = time.After(look)
@@ -116,9 +129,7 @@ func (l *life) over() bool {
 // leave takes care of what the server has left behind: its group is asked to
 // end, and the keeper insists. Daemons that left the group are left alone.
 func (l *life) leave(events <-chan proc.Event) {
-	if l.starting != nil {
-		l.keeper = <-l.starting
-	}
+	l.awaitKeeper()
 	left := !l.clientGone && l.tree.GroupAlive()
 	if left {
 		l.tree.SignalGroup(proc.Terminate)
@@ -139,7 +150,11 @@ func (l *life) dismissKeeper(events <-chan proc.Event) {
 	for limit := time.After(dismissal); ; {
 		select {
 		case e, ok := <-events:
-			if !ok || e.Kind == proc.OtherExited && e.Pid == l.keeper.Pid() {
+			if !ok {
+				l.keeper.Wait() // it came too late for the waiter
+				return
+			}
+			if e.Kind == proc.OtherExited && e.Pid == l.keeper.Pid() {
 				return
 			}
 		case <-limit:
@@ -152,7 +167,7 @@ func (l *life) dismissKeeper(events <-chan proc.Event) {
 func (l *life) pass(sig os.Signal) {
 	switch {
 	case proc.IsContinue(sig) && l.terminal != pipes.None:
-		proc.GiveForeground(l.terminal, l.server)
+		l.front = proc.GiveForeground(l.terminal, l.server)
 	case proc.IsTerminalStop(sig):
 		l.stopping = true
 	}
@@ -171,12 +186,17 @@ func (l *life) happened(e proc.Event) {
 	switch e.Kind {
 	case proc.Exited:
 		l.status = &e.Status
+		if !l.clientGone && l.clientEnds() {
+			l.clientGone = true // no news for anybody
+		}
 		if l.clientGone && l.insist == nil {
 			l.end() // what it has left behind
 		}
 	case proc.Stopped:
 		l.stopped(e.Signal)
 	case proc.OtherExited:
+		l.awaitKeeper() // its end may be told before its start
+		l.guard()
 		if l.keeper != nil && e.Pid == l.keeper.Pid() {
 			l.keeper = nil
 			if l.replaced++; l.replaced <= keepers {
@@ -184,6 +204,25 @@ func (l *life) happened(e proc.Event) {
 			}
 		}
 	}
+}
+
+// clientEnds reports whether the client is gone at the server's end. A process
+// that is killed does not lose all its descriptors in one instant, so where
+// something would be left behind, half a sign is given some time.
+func (l *life) clientEnds() bool {
+	const looks, pause = 10, 10 * time.Millisecond
+	for range looks {
+		if client.Gone(l.in, l.out) {
+			return true
+		}
+		// The end of a terminal's session is told by a signal first.
+		half := client.Going(l.in, l.out) || proc.IsHangup(l.status.Signal)
+		if !half || !l.tree.Alive() {
+			return false
+		}
+		time.Sleep(pause)
+	}
+	return client.Gone(l.in, l.out)
 }
 
 // stopped makes a stop of the server by the keyboard, or by a stop that we
@@ -203,6 +242,43 @@ func (l *life) stopped(sig int) {
 			Msg("the server was stopped because it uses the terminal from the background")
 	}
 	l.stopping = false
+}
+
+// activity changes with what comes from the client, as far as we see it.
+func (l *life) activity() uint64 {
+	if l.relay != nil {
+		return l.relay.Inbound()
+	}
+	return uint64(pipes.Unread(l.in))
+}
+
+// wireFailed ends the server: without the wire it serves nobody.
+func (l *life) wireFailed(err error) {
+	if l.wireErr != nil {
+		return
+	}
+	l.wireErr = fmt.Errorf("the wire fails: %w", err)
+	l.end()
+}
+
+// deliver puts on the wire what the server has written before its end, however
+// slowly the client reads. A signal that ends programs ends that too.
+func (l *life) deliver(wire io.Closer) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.relay.Drain(drainQuiet, drainLimit)
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		case sig := <-l.signals.C():
+			if proc.Ends(sig) {
+				_ = wire.Close()
+			}
+		}
+	}
 }
 
 // saw is told a sign of the client.
@@ -230,8 +306,7 @@ func (l *life) end() {
 	l.insist = time.After(l.cfg.StopTimeout)
 }
 
-// startKeeper starts one beside everything else: the server does not wait for
-// it, and a short run does not either.
+// startKeeper starts one beside everything else.
 func (l *life) startKeeper() {
 	if !l.cfg.Keeper {
 		return
@@ -239,7 +314,7 @@ func (l *life) startKeeper() {
 	started := make(chan *proc.Keeper, 1)
 	l.starting = started
 	go func() {
-		k, err := proc.StartKeeper(l.tree)
+		k, err := proc.StartKeeper(l.run)
 		if err != nil {
 			l.say.warn().Err(err).Msg("no keeper: if wireguardrun is killed, the server may stay")
 		}
@@ -247,10 +322,39 @@ func (l *life) startKeeper() {
 	}()
 }
 
+// awaitKeeper waits for one that is being started: not even the first process
+// of a server is to be without.
+func (l *life) awaitKeeper() {
+	if l.starting != nil {
+		l.keeperStarted(<-l.starting)
+	}
+}
+
+func (l *life) keeperStarted(k *proc.Keeper) { l.keeper, l.starting, l.guarding = k, nil, false }
+
+// guard tells the keeper the server's group, once.
+func (l *life) guard() {
+	if l.keeper != nil && !l.guarding {
+		l.guarding = true
+		l.keeper.Guard(l.tree)
+	}
+}
+
+// dropKeeper ends the keeper of a server that has not started.
+func (l *life) dropKeeper() {
+	if l.awaitKeeper(); l.keeper != nil {
+		l.keeper.Dismiss()
+		l.keeper.Wait()
+	}
+}
+
+// takeForeground takes back what the server has from us. A shell that has put
+// us into the background keeps its own.
 func (l *life) takeForeground() {
-	if l.terminal == pipes.None {
+	if !l.front {
 		return
 	}
+	l.front = false
 	if err := proc.TakeForeground(l.terminal); err != nil {
 		l.say.warn().Err(err).Msg("cannot take the terminal back")
 	}

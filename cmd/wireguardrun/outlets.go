@@ -35,6 +35,10 @@ type outlets struct {
 	// by the same writer, so that lines do not mix.
 	say *say
 
+	// stray takes what the relay lets not through, where there is a relay;
+	// stdout is None then.
+	stray stray.Sink
+
 	pumps []*stray.Pump
 	sinks []stray.Sink // in the order to close them
 }
@@ -87,28 +91,55 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 		return err
 	}
 
-	switch cfg.Stray {
-	case strayStderr:
-		o.stdout = o.stderr
-	case strayNull:
+	sink, err := o.strayStdout(cfg, behind, direct)
+	if err != nil {
+		return err
+	}
+	switch {
+	case cfg.Wire != "fds":
+		if o.stray = sink; sink == nil {
+			o.stray = &stray.Null{}
+		}
+	case cfg.Stray == strayStderr:
+		o.stdout = o.stderr // in one pipe the order stays
+	case sink == nil:
 		o.stdout, err = o.null()
-	case strayLog:
-		log := stray.NewLog(o.logStray, behind)
-		o.sinks = append([]stray.Sink{log}, o.sinks...)
-		o.stdout, err = o.pump("stdout", log)
-	case strayFile:
-		var file *stray.File
-		file, err = stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg), Failed: o.strayFileFailed})
-		if err != nil {
-			return err
-		}
-		o.sinks = append([]stray.Sink{file}, o.sinks...)
-		o.stdout, err = o.pump("stdout", file)
-		if stderrIsWire {
-			o.stderr = o.stdout
-		}
+	default:
+		o.stdout, err = o.pump("stdout", sink)
+	}
+	if err == nil && stderrIsWire && cfg.Stray == strayFile {
+		o.stderr, err = o.pump("stderr", sink)
 	}
 	return err
+}
+
+// strayStdout returns where stray output on the server's stdout goes, nil for
+// nowhere.
+func (o *outlets) strayStdout(cfg config, behind stray.Sink, direct bool) (stray.Sink, error) {
+	var sink stray.Sink
+	switch cfg.Stray {
+	case strayNull:
+		return nil, nil
+	case strayLog:
+		sink = stray.NewLog(o.logStray, behind)
+	case strayFile:
+		file, err := stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg), Failed: o.strayFileFailed})
+		if err != nil {
+			return nil, err
+		}
+		sink = file
+	default:
+		if !direct || cfg.Wire == "fds" {
+			return behind, nil
+		}
+		stderr, err := stray.NewStderr(pipes.Standard(2), stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg)})
+		if err != nil {
+			return nil, fmt.Errorf("standard error: %w", err)
+		}
+		sink = stderr
+	}
+	o.sinks = append([]stray.Sink{sink}, o.sinks...)
+	return sink, nil
 }
 
 func (o *outlets) null() (pipes.Handle, error) {
@@ -183,11 +214,4 @@ func (o *outlets) close() {
 		}
 		s.Close(time.Now())
 	}
-}
-
-// identities returns those of the server's descriptors 0 and 1.
-func identities(stdin, stdout pipes.Handle) (in, out pipes.Identity, err error) {
-	in, errIn := pipes.Identify(stdin)
-	out, errOut := pipes.Identify(stdout)
-	return in, out, errors.Join(errIn, errOut)
 }

@@ -75,6 +75,12 @@ func Watch(o Options) <-chan Sign {
 	return w.signs
 }
 
+// Gone reports whether the client is gone by now, by what its ends of the wire
+// show: the server may end of that before any sign is sent.
+func Gone(in, out pipes.Handle) bool {
+	return readersGone(out) && (writersGone(in) || pipes.IsNull(in))
+}
+
 type watch struct {
 	Options
 	signs chan Sign
@@ -109,7 +115,9 @@ func (w *watch) output() {
 // waitSilence waits for the input's end or for a while without a byte.
 func (w *watch) waitSilence() {
 	const look = 50 * time.Millisecond
-	seen := w.Activity()
+	more := watchActivity(w.In)
+	defer more.close()
+	seen, others := w.Activity(), more.seen()
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for quiet := time.Duration(0); quiet < silence; {
@@ -118,8 +126,9 @@ func (w *watch) waitSilence() {
 			return
 		case <-tick.C:
 			quiet += look
-			if now := w.Activity(); now != seen {
-				seen, quiet = now, 0
+			now, nowOthers := w.Activity(), more.seen()
+			if now != seen || nowOthers != others {
+				seen, others, quiet = now, nowOthers, 0
 			}
 		}
 	}
@@ -153,9 +162,14 @@ func (w *watch) unknownParent(gone <-chan struct{}, started time.Time) {
 	if time.Since(started) < launch {
 		return // it was a launcher
 	}
-	seen := w.Activity()
+	more := watchActivity(w.In)
+	defer more.close()
+	seen, others := w.Activity(), more.seen()
 	time.Sleep(orphanWait)
-	if w.Activity() == seen {
+	if w.Activity() == seen && more.seen() == others {
 		w.signs <- ParentGone
 	}
 }
+
+// Going reports whether one direction at least has nobody at its other end.
+func Going(in, out pipes.Handle) bool { return readersGone(out) || writersGone(in) }

@@ -11,6 +11,7 @@ import (
 
 func waitWritersGone(pipes.Handle) bool { return false }
 func waitReadersGone(pipes.Handle) bool { return false }
+func writersGone(pipes.Handle) bool     { return false }
 func readersGone(pipes.Handle) bool     { return false }
 func isNamed(pipes.Handle) bool         { return false }
 

@@ -15,10 +15,11 @@ func fileType(h pipes.Handle) (st unix.Stat_t, kind uint32) {
 	return st, uint32(st.Mode) & unix.S_IFMT
 }
 
-// hasOtherEnd reports whether a process can be at the other end of h.
+// hasOtherEnd reports whether a process can be at the other end of h. A
+// terminal that was hung up does not say any more that it is one.
 func hasOtherEnd(h pipes.Handle) bool {
 	_, kind := fileType(h)
-	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK || pipes.IsTerminal(h)
+	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK || kind == unix.S_IFCHR && !pipes.IsNull(h)
 }
 
 // isNamed reports whether h is a FIFO that others can open by a name.

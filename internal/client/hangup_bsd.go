@@ -13,6 +13,7 @@ import (
 
 func waitWritersGone(h pipes.Handle) bool { return ended(h, unix.EVFILT_READ, nil) }
 func waitReadersGone(h pipes.Handle) bool { return ended(h, unix.EVFILT_WRITE, nil) }
+func writersGone(h pipes.Handle) bool     { return ended(h, unix.EVFILT_READ, &unix.Timespec{}) }
 func readersGone(h pipes.Handle) bool     { return ended(h, unix.EVFILT_WRITE, &unix.Timespec{}) }
 
 // ended waits until the other end of h is gone for the given filter, or until

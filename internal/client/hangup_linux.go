@@ -18,11 +18,21 @@ func waitReadersGone(h pipes.Handle) bool {
 	return waitFor(h, 0, unix.POLLERR|unix.POLLHUP)
 }
 
+// writersGone is waitWritersGone without the wait.
+func writersGone(h pipes.Handle) bool {
+	return isSo(h, unix.POLLRDHUP, unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR)
+}
+
 // readersGone is waitReadersGone without the wait.
-func readersGone(h pipes.Handle) bool {
-	fds := []unix.PollFd{{Fd: int32(h)}}
+func readersGone(h pipes.Handle) bool { return isSo(h, 0, unix.POLLERR|unix.POLLHUP) }
+
+func isSo(h pipes.Handle, ask, want int16) bool {
+	if !hasOtherEnd(h) {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(h), Events: ask}}
 	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+	return err == nil && n > 0 && fds[0].Revents&want != 0
 }
 
 func waitFor(h pipes.Handle, ask, want int16) bool {

@@ -42,3 +42,7 @@ func Unread(h Handle) int { return unread(h) }
 
 // IsNull reports whether h, which is borrowed, is the null device.
 func IsNull(h Handle) bool { return isNull(h) }
+
+// Grow asks the system for a pipe buffer of size bytes behind h, which is
+// borrowed. Most systems have a size of their own, and then nothing happens.
+func Grow(h Handle, size int) { grow(h, size) }

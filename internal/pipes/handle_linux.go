@@ -26,3 +26,5 @@ func dup2(from, to int) error {
 	}
 	return unix.Dup3(from, to, 0)
 }
+
+func grow(h Handle, size int) { _, _ = unix.FcntlInt(uintptr(h), unix.F_SETPIPE_SZ, size) }

@@ -57,14 +57,18 @@ func (t Tree) GroupHolds(handles ...uintptr) bool { return t.groupHolds(handles)
 // end of a pipe.
 type Keeper struct{ keeper }
 
-// StartKeeper starts the keeper of t.
-func StartKeeper(t Tree) (*Keeper, error) {
-	k, err := startKeeper(t)
+// StartKeeper starts the keeper of a run, whose server need not be there yet:
+// until Guard, the keeper knows its processes by their mark alone.
+func StartKeeper(run string) (*Keeper, error) {
+	k, err := startKeeper(run)
 	if err != nil {
 		return nil, err
 	}
 	return &Keeper{k}, nil
 }
+
+// Guard tells the keeper the server's group. It is to be called once.
+func (k *Keeper) Guard(t Tree) { k.guard(t.group) }
 
 // Pid returns the keeper's process id, 0 where there is no such process.
 func (k *Keeper) Pid() int { return k.pid() }
@@ -72,6 +76,10 @@ func (k *Keeper) Pid() int { return k.pid() }
 // Dismiss ends the keeper: nothing is left for it to do. Its end is told as
 // that of any other child.
 func (k *Keeper) Dismiss() { k.dismiss() }
+
+// Wait waits for the end of a dismissed keeper. It is only for when the events
+// of the server have ended: before that, they tell it.
+func (k *Keeper) Wait() { k.wait() }
 
 // KillLater lets the keeper kill what is left of the server's group after a
 // while, and end.

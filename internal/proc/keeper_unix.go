@@ -27,7 +27,7 @@ type keeper struct {
 	line pipes.Handle // the write end, ours
 }
 
-func startKeeper(t Tree) (keeper, error) {
+func startKeeper(run string) (keeper, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return keeper{}, err
@@ -43,9 +43,11 @@ func startKeeper(t Tree) (keeper, error) {
 		return keeper{}, err
 	}
 	defer func() { _ = pipes.Close(null) }()
-	pid, err := syscall.ForkExec(self, []string{KeeperStage, strconv.Itoa(t.group), t.run}, &syscall.ProcAttr{
-		Dir:   "/",                                  // no file system is kept busy
-		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // and no mark of the run, or it would kill itself
+	pid, err := syscall.ForkExec(self, []string{KeeperStage, run}, &syscall.ProcAttr{
+		Dir: "/", // no file system is kept busy
+		// Without the mark of the run, or it would kill itself. The last one
+		// keeps Go's runtime from holding files of the control group open.
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=containermaxprocs=0"},
 		Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(r)},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -64,20 +66,30 @@ func (k keeper) dismiss() {
 	_ = pipes.Close(k.line)
 }
 
+func (k keeper) wait() {
+	for {
+		if _, err := unix.Wait4(k.id, nil, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 func (k keeper) say(word byte) {
 	_, _ = unix.Write(int(k.line), []byte{word})
 	_ = pipes.Close(k.line)
 }
 
 func runKeeper(argv []string) {
-	if len(argv) < 3 {
+	if len(argv) < 2 || argv[1] == "" {
 		return
 	}
-	group, err := strconv.Atoi(argv[1])
-	if err != nil || group <= 1 {
-		return
+	t := Tree{run: argv[1]}
+	// What wireguardrun has inherited was for the server.
+	for _, n := range openDescriptors() {
+		if n > keeperPipe && isInherited(n) {
+			_ = pipes.Close(pipes.Handle(n))
+		}
 	}
-	t := Tree{group: group, run: argv[2]}
 	// Whoever ends all programs of our name must not end us first.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
 	switch t.listen() {
@@ -93,14 +105,23 @@ func runKeeper(argv []string) {
 	}
 }
 
-// listen waits for the word, or returns 0 when the pipe has ended without.
-func (t Tree) listen() byte {
+// listen waits for the word, or returns 0 when the pipe has ended without. The
+// digits of the server's group come before it.
+func (t *Tree) listen() byte {
 	var word [1]byte
-	n, _ := retryRead(keeperPipe, word[:])
-	if n != 1 {
-		return 0
+	for {
+		if n, _ := retryRead(keeperPipe, word[:]); n != 1 {
+			return 0
+		}
+		if word[0] < '0' || word[0] > '9' {
+			return word[0]
+		}
+		t.group = t.group*10 + int(word[0]-'0')
 	}
-	return word[0]
+}
+
+func (k keeper) guard(group int) {
+	_, _ = unix.Write(int(k.line), []byte(strconv.Itoa(group)))
 }
 
 func retryRead(fd int, p []byte) (int, error) {
@@ -137,10 +158,13 @@ func (t Tree) kill() {
 		strays := t.leftGroup()
 		if !t.groupAlive() && len(strays) == 0 {
 			empty++
+			time.Sleep(killPause)
 			continue
 		}
 		empty = 0
-		_ = unix.Kill(-t.group, unix.SIGKILL)
+		if t.group > 1 {
+			_ = unix.Kill(-t.group, unix.SIGKILL)
+		}
 		for _, pid := range strays {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}

@@ -7,11 +7,13 @@ import "os"
 
 type keeper struct{}
 
-func startKeeper(Tree) (keeper, error) { return keeper{}, nil }
-func (keeper) pid() int                { return 0 }
-func (keeper) say(byte)                {}
-func (keeper) dismiss()                {}
-func runKeeper([]string)               {}
+func startKeeper(string) (keeper, error) { return keeper{}, nil }
+func (keeper) pid() int                  { return 0 }
+func (keeper) say(byte)                  {}
+func (keeper) guard(int)                 {}
+func (keeper) dismiss()                  {}
+func (keeper) wait()                     {}
+func runKeeper([]string)                 {}
 
 // The job is the tree. A console event is the one thing that can be sent, and
 // it goes to the server's group.

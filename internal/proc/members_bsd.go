@@ -11,6 +11,9 @@ func (t Tree) leftGroup() []int { return descendants(t.group) }
 
 // groupAlive counts a member that has ended and was not waited for as well.
 func (t Tree) groupAlive() bool {
+	if t.group <= 1 {
+		return false
+	}
 	err := unix.Kill(-t.group, 0)
 	return err == nil || err == unix.EPERM
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -11,26 +12,55 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// leftGroup returns the processes that carry the run's mark and are not in the
-// server's group.
+// leftGroup returns the processes that are not in the server's group and carry
+// the run's mark, or descend from us: who has thrown its variables away is
+// still adopted by us. A keeper has no descendants.
 func (t Tree) leftGroup() []int {
-	var pids []int
-	self := os.Getpid()
-	eachProcess(func(pid, group int) {
-		if group != t.group && pid != self && t.marks(pid) {
-			pids = append(pids, pid)
+	var others []int
+	parents := map[int]int{}
+	eachProcess(func(pid, parent, group int) {
+		parents[pid] = parent
+		if group != t.group {
+			others = append(others, pid)
 		}
 	})
-	return pids
+	self := os.Getpid()
+	return slices.DeleteFunc(others, func(pid int) bool {
+		return pid == self || !t.marks(pid) && (!descends(pid, self, parents) || isKeeper(pid, parents[pid]))
+	})
+}
+
+func descends(pid, from int, parents map[int]int) bool {
+	// The list is no snapshot, so it might have a loop.
+	for range len(parents) {
+		if pid = parents[pid]; pid == from {
+			return true
+		}
+	}
+	return false
+}
+
+// isKeeper reports whether process pid is a keeper, ours or that of a run
+// below us, or is about to become one.
+func isKeeper(pid, parent int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return false
+	}
+	if bytes.HasPrefix(line, []byte(KeeperStage+"\x00")) {
+		return true
+	}
+	parents, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
+	return err == nil && parent == os.Getpid() && bytes.Equal(line, parents)
 }
 
 func (t Tree) groupAlive() bool {
-	if unix.Kill(-t.group, 0) == unix.ESRCH {
+	if t.group <= 1 || unix.Kill(-t.group, 0) == unix.ESRCH {
 		return false
 	}
 	// What has ended and was not waited for would still take a signal.
 	alive := false
-	eachProcess(func(_, group int) { alive = alive || group == t.group })
+	eachProcess(func(_, _, group int) { alive = alive || group == t.group })
 	return alive
 }
 
@@ -42,7 +72,7 @@ func (t Tree) groupHolds(handles []uintptr) bool {
 		}
 	}
 	holds := false
-	eachProcess(func(pid, group int) {
+	eachProcess(func(pid, _, group int) {
 		if group != t.group || holds {
 			return
 		}
@@ -76,8 +106,8 @@ func (t Tree) marks(pid int) bool {
 	return false
 }
 
-// eachProcess visits all processes that have not ended, with their groups.
-func eachProcess(visit func(pid, group int)) {
+// eachProcess visits all processes that have not ended, with their parents and groups.
+func eachProcess(visit func(pid, parent, group int)) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return
@@ -106,7 +136,7 @@ func eachProcess(visit func(pid, group int)) {
 		if _, err := fmt.Sscanf(string(rest), "%c %d %d", &state, &parent, &group); err != nil || state == 'Z' || state == 'X' {
 			continue
 		}
-		visit(pid, group)
+		visit(pid, parent, group)
 	}
 }
 

@@ -3,18 +3,21 @@ package proc
 import (
 	"os"
 	"os/signal"
+	"slices"
 )
 
 // Signals are those that are passed on to the server.
 type Signals struct{ caught chan os.Signal }
 
-// ListenForward starts to collect the signals that end a program: none of them
-// may be lost between here and the start. Those that were ignored at our start
-// stay ignored, by us and by the server (nohup): catching one would give it
-// back its default action there.
+// ListenForward starts to collect the signals that people and programs send
+// most: none of them may be lost between here and the start, or end us in the
+// server's place. Those that were ignored at our start stay ignored, by us and
+// by the server (nohup): catching one would give it back its default action
+// there.
 func ListenForward() Signals {
 	s := Signals{make(chan os.Signal, 64)}
 	s.listen(ending())
+	s.listen(usual())
 	return s
 }
 
@@ -33,6 +36,9 @@ func (s Signals) listen(list []os.Signal) {
 	}
 }
 
+// Ends reports whether sig is one of those that end programs.
+func Ends(sig os.Signal) bool { return slices.Contains(ending(), sig) }
+
 // IsTerminalStop reports whether sig is the key that stops a job.
 func IsTerminalStop(sig os.Signal) bool { return isTerminalStop(sig) }
 
@@ -42,6 +48,10 @@ func IsContinue(sig os.Signal) bool { return isContinue(sig) }
 // StoppedForTerminal reports whether signal number sig stops a process that
 // reads or writes the terminal from the background.
 func StoppedForTerminal(sig int) bool { return stoppedForTerminal(sig) }
+
+// IsHangup reports whether signal number sig is what the end of a terminal
+// sends.
+func IsHangup(sig int) bool { return isHangup(sig) }
 
 // Terminate and Continue are what ends a polite server, and lets a stopped one
 // see it.

@@ -18,8 +18,14 @@ var (
 
 func ending() []os.Signal { return []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP} }
 
-// others lists what can be caught, means something to a server and is not in
-// ending. Not in it: what can't be caught, what tells of a fault in our own
+func usual() []os.Signal {
+	return []os.Signal{
+		unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT,
+	}
+}
+
+// others lists what can be caught, means something to a server and is in
+// neither of the lists above. Not in it: what can't be caught, what tells of a fault in our own
 // code, what the system sends about our own children and terminal, what Go
 // uses inside (URG), and PIPE.
 func others() []os.Signal {
@@ -31,7 +37,7 @@ func others() []os.Signal {
 	var list []os.Signal
 	for n := range mostSignals {
 		sig := unix.Signal(n + 1)
-		if !slices.Contains(not, sig) && !slices.Contains(ending(), os.Signal(sig)) && !reserved(sig) {
+		if !slices.Contains(not, sig) && !slices.Contains(ending(), os.Signal(sig)) && !slices.Contains(usual(), os.Signal(sig)) && !reserved(sig) {
 			list = append(list, sig)
 		}
 	}
@@ -48,3 +54,5 @@ func stoppedForTerminal(sig int) bool {
 func stopSelf() { _ = unix.Kill(unix.Getpid(), unix.SIGSTOP) }
 
 func hangupIgnored() bool { return signal.Ignored(unix.SIGHUP) }
+
+func isHangup(sig int) bool { return syscall.Signal(sig) == unix.SIGHUP }

@@ -16,12 +16,14 @@ var (
 // server.
 func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
+func usual() []os.Signal  { return nil }
 func others() []os.Signal { return nil }
 
 func isTerminalStop(os.Signal) bool { return false }
 func isContinue(os.Signal) bool     { return false }
 func stoppedForTerminal(int) bool   { return false }
 func stopSelf()                     {}
+func isHangup(int) bool             { return false }
 func hangupIgnored() bool           { return false }
 
 // dieOf: no process dies of a signal here.

@@ -10,5 +10,8 @@ func ForegroundTerminal() pipes.Handle { return foregroundTerminal() }
 // TakeForeground makes our group the foreground of terminal again.
 func TakeForeground(terminal pipes.Handle) error { return takeForeground(terminal) }
 
-// GiveForeground makes the group of p the foreground of terminal, if ours is.
-func GiveForeground(terminal pipes.Handle, p *Process) { giveForeground(terminal, p.Pid()) }
+// GiveForeground makes the group of p the foreground of terminal, if ours is,
+// and reports whether that of p is now.
+func GiveForeground(terminal pipes.Handle, p *Process) bool {
+	return giveForeground(terminal, p.Pid())
+}

@@ -32,9 +32,10 @@ func takeForeground(terminal pipes.Handle) error {
 	return os.NewSyscallError("tcsetpgrp", err)
 }
 
-func giveForeground(terminal pipes.Handle, group int) {
+func giveForeground(terminal pipes.Handle, group int) bool {
 	front, err := unix.IoctlGetInt(int(terminal), unix.TIOCGPGRP)
 	if err == nil && front == unix.Getpgrp() {
-		_ = unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, group)
+		return unix.IoctlSetPointerInt(int(terminal), unix.TIOCSPGRP, group) == nil
 	}
+	return err == nil && front == group
 }

@@ -8,4 +8,4 @@ func foregroundTerminal() pipes.Handle { return pipes.None }
 
 func takeForeground(pipes.Handle) error { return nil }
 
-func giveForeground(pipes.Handle, int) {}
+func giveForeground(pipes.Handle, int) bool { return false }

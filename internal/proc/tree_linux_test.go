@@ -1,0 +1,126 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+// copier starts a process in a group or session of its own, and returns what
+// ends and waits for it.
+func copier(t *testing.T, env []string, attr *syscall.SysProcAttr) (pid int, end func()) {
+	t.Helper()
+	cmd := viaExec(t, "copy")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = nil
+	cmd.SysProcAttr = attr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	end = func() {
+		if !ended {
+			ended = true
+			_ = in.Close()
+			_ = cmd.Wait()
+		}
+	}
+	t.Cleanup(end)
+	return cmd.Process.Pid, end
+}
+
+// Who has left the group is known by the mark, or because it is below us.
+func TestTreeMembers(t *testing.T) {
+	r, tree := marked(t)
+	if !tree.GroupAlive() || !tree.Alive() {
+		t.Error("the group is not alive")
+	}
+	strayPid, endStray := copier(t, []string{EnvRun + "=x:" + tree.run}, &syscall.SysProcAttr{Setsid: true})
+	barePid, endBare := copier(t, nil, &syscall.SysProcAttr{Setsid: true})
+	memberPid, endMember := copier(t, []string{EnvRun + "=" + tree.run}, &syscall.SysProcAttr{Setpgid: true, Pgid: r.Pid()})
+	k := keep(t, tree)
+	got := tree.leftGroup()
+	for pid, want := range map[int]bool{
+		strayPid: true, barePid: true, memberPid: false, r.Pid(): false,
+		k.Pid(): false, os.Getpid(): false, os.Getppid(): false,
+	} {
+		if slices.Contains(got, pid) != want {
+			t.Errorf("%d in %v, want %v", pid, got, want)
+		}
+	}
+	k.Dismiss()
+	k.Wait()
+	endStray()
+	endBare()
+	if _, status := r.end(); status != (Status{}) {
+		t.Errorf("%+v", status)
+	}
+	if !tree.GroupAlive() {
+		t.Error("the group ended with its leader")
+	}
+	endMember()
+	if tree.GroupAlive() || tree.Alive() {
+		t.Errorf("it is alive: group %v, beside %v", tree.GroupAlive(), tree.leftGroup())
+	}
+}
+
+// Who has ended and was not waited for is not alive.
+func TestTreeZombie(t *testing.T) {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	if (Tree{group: cmd.Process.Pid, run: "none"}).GroupAlive() {
+		t.Error("a group of a zombie is alive")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGroupHolds(t *testing.T) {
+	r, tree := marked(t)
+	other, _, err := pipes.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tree.GroupHolds(r.in.Fd()) || !tree.GroupHolds(uintptr(other), r.out.Fd()) {
+		t.Error("its pipes are not seen")
+	}
+	if tree.GroupHolds(uintptr(other)) {
+		t.Error("it has a pipe of ours")
+	}
+	if _, status := r.end(); status != (Status{}) {
+		t.Errorf("%+v", status)
+	}
+	if tree.GroupHolds(r.in.Fd(), r.out.Fd()) {
+		t.Error("nobody has them any more")
+	}
+}
+
+// A run is in the list by its whole name.
+func TestIsOf(t *testing.T) {
+	for value, want := range map[string]bool{
+		"a": true, "a:b": true, "b:a": true, "c:a:b": true,
+		"": false, "b": false, "ab": false, "b:ab": false, "aa:b": false,
+	} {
+		if got := isOf(value, "a"); got != want {
+			t.Errorf("isOf(%q, a) is %v", value, got)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+// Package stress starts and ends guarded sessions in random ways, and then
+// looks for what must not be: a process that is left, a frame that is lost, a
+// flag that is changed. It also puts wireguardrun beside other wrappers.
+//
+//	go test -v ./test/stress                                  a short run
+//	WGR_STRESS=1000 go test -v -timeout=30m ./test/stress     the long one
+//	WGR_STRESS_SEED=7 ...                                     another order
+//	WGR_STRESS_KIND=keeper ...                                 kinds with this in their names
+//	go test -v -run TestPeers ./test/stress                   the table of wrappers
+//
+// The tests need Linux: they read /proc.
+package stress
