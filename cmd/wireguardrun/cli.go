@@ -285,14 +285,15 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 	}}
 	c := &inv.Config
 
+	var noRepair bool
 	settings := []setting{
 		{"log-level", given.LogLevel, c.setLogLevel},
 		{"log-format", given.LogFormat, c.setLogFormat},
 		{"wire", given.Wire, c.setWire},
 		{"framing", given.Framing, c.setFraming},
 		{"glued", given.Glued, c.setGlued},
-		{"no-repair", onOff(given.NoRepair), func(v string) error { c.Frame.Repair = !isOn(v); return nil }},
-		{"strict-ids", onOff(given.StrictIDs), func(v string) error { c.Frame.StrictIDs = isOn(v); return nil }},
+		{"no-repair", onOff(given.NoRepair), switchTo(&noRepair)},
+		{"strict-ids", onOff(given.StrictIDs), switchTo(&c.Frame.StrictIDs)},
 		{"max-frame", given.MaxFrame, c.setMaxFrame},
 		{"stray", given.Stray, c.setStray},
 		{"stray-max", given.StrayMax, c.setStrayMax},
@@ -311,6 +312,7 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 			return invocation{}, err
 		}
 	}
+	c.Frame.Repair = !noRepair
 	for _, pair := range given.Env {
 		if err := c.addEnv(pair); err != nil {
 			return invocation{}, fmt.Errorf("--env=%s: %w", pair, err)
@@ -524,10 +526,10 @@ func durationTo(to *time.Duration, off bool) func(string) error {
 // switchTo sets what can be had or not.
 func switchTo(to *bool) func(string) error {
 	return func(value string) error {
-		switch value {
-		case "yes":
+		switch strings.ToLower(value) {
+		case "yes", "1", "true", "on":
 			*to = true
-		case "no":
+		case "no", "0", "false", "off":
 			*to = false
 		default:
 			return errors.New("must be yes or no")
@@ -625,11 +627,12 @@ server's and are passed on as they are. After "--" a word is never one of the
 commands above: "wireguardrun -- demo" runs a program called demo.
 
 Flags:
-  --wire=auto          how the server gets the wire. fds: on two descriptors of
+  --wire=fds           how the server gets the wire. fds: on two descriptors of
                        its own, 3 and 4 unless they are taken, whose numbers are
                        in WIREGUARDRUN_IN and WIREGUARDRUN_OUT; stdio: on its
                        stdin and stdout, of which only frames come through;
-                       auto: on both, until it shows which it uses
+                       auto: on both, until it shows which it uses (the last
+                       two are a preview)
   --framing=auto       how frames look: jsonrpc or json (one a line), headers
                        (LSP, DAP), raw (not looked at), or as the client's own
   --glued=pass         frames with noise on their line: pass or divert

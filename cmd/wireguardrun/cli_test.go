@@ -13,6 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
 // cleanEnv makes a test independent of the variables it is started with. An
@@ -29,7 +31,7 @@ func cleanEnv(t testing.TB) {
 // defaults is the config of run without any flag.
 func defaults(argv ...string) config {
 	return config{
-		Wire: "fds", StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv,
+		Wire: "fds", Frame: frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true}, StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv,
 		StopTimeout: 5 * time.Second, WatchParent: true, Keeper: true,
 	}
 }
@@ -121,7 +123,13 @@ func TestParseValues(t *testing.T) {
 		want func(*config)
 	}{
 		{nil, func(*config) {}},
-		{[]string{"--wire=fds"}, func(*config) {}},
+		{[]string{"--wire=fds"}, func(c *config) { c.Wire = "fds" }},
+		{[]string{"--wire", "stdio"}, func(c *config) { c.Wire = "stdio" }},
+		{[]string{"--framing=headers"}, func(c *config) { c.Frame.Framing = frame.Headers }},
+		{[]string{"--glued=divert"}, func(c *config) { c.Frame.Glued = false }},
+		{[]string{"--no-repair"}, func(c *config) { c.Frame.Repair = false }},
+		{[]string{"--strict-ids"}, func(c *config) { c.Frame.StrictIDs = true }},
+		{[]string{"--max-frame=1m"}, func(c *config) { c.Frame.MaxFrame = 1 << 20 }},
 		{[]string{"--stray=stderr"}, func(*config) {}},
 		{[]string{"--stray=null"}, func(c *config) { c.Stray = strayNull }},
 		{[]string{"--stray", "log"}, func(c *config) { c.Stray = strayLog }},
@@ -169,7 +177,7 @@ func TestParseEnvironment(t *testing.T) {
 		flags       string
 		want        func(*config)
 	}{
-		{"WIREGUARDRUN_WIRE", "fds", "", func(*config) {}},
+		{"WIREGUARDRUN_WIRE", "fds", "", func(c *config) { c.Wire = "fds" }},
 		{"WIREGUARDRUN_STRAY", "log", "", func(c *config) { c.Stray = strayLog }},
 		{"WIREGUARDRUN_STRAY", "", "", func(*config) {}},
 		{"WIREGUARDRUN_STRAY", "log", "--stray=null", func(c *config) { c.Stray = strayNull }},
@@ -270,9 +278,11 @@ func TestParseErrors(t *testing.T) {
 		{"--env", "", "--env: needs a value", ""},
 		{"--env -- srv", "", "--env: needs a value", ""},
 
-		{"--wire=auto srv", "", "--wire=auto: comes in a later version", ""},
-		{"--wire=stdio srv", "", "--wire=stdio: comes in a later version", ""},
-		{"--wire=Fds srv", "", "--wire=Fds: must be fds", ""},
+		{"--wire=Fds srv", "", "--wire=Fds: must be auto, fds or stdio", ""},
+		{"--framing=x srv", "", "--framing=x: unknown framing", ""},
+		{"--glued=x srv", "", "--glued=x: must be pass or divert", ""},
+		{"--max-frame=4g srv", "", "--max-frame=4g: is too large", ""},
+		{"srv", "WIREGUARDRUN_NO_REPAIR=x", "WIREGUARDRUN_NO_REPAIR=x: must be yes or no", ""},
 		{"--stray=x srv", "", "--stray=x: must be stderr, null, log or file:PATH", ""},
 		{"--stray=x.log srv", "", "--stray=x.log: must be", "--stray=file:x.log"},
 		{"--stray=file: srv", "", "--stray=file:: needs a path after the colon", ""},
@@ -289,7 +299,7 @@ func TestParseErrors(t *testing.T) {
 		{"--env=WIREGUARDRUN_OUT=1 srv", "", "is set by wireguardrun itself", ""},
 		{"--env=wireguardrun_handover=1 srv", "", "is set by wireguardrun itself", ""},
 
-		{"srv", "WIREGUARDRUN_WIRE=auto", "WIREGUARDRUN_WIRE=auto: comes in a later version", ""},
+		{"srv", "WIREGUARDRUN_WIRE=x", "WIREGUARDRUN_WIRE=x: must be", ""},
 		{"srv", "WIREGUARDRUN_STRAY=/a", "WIREGUARDRUN_STRAY=/a: must be", "file:/a"},
 		{"srv", "WIREGUARDRUN_STRAY_MAX=64MB", "WIREGUARDRUN_STRAY_MAX=64MB: must be a number", ""},
 		{"srv", "WIREGUARDRUN_STDIN=x", "WIREGUARDRUN_STDIN=x: must be", ""},

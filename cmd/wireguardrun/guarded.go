@@ -31,7 +31,11 @@ func guarded(cfg config) int {
 	if err != nil {
 		return report(configuredSay(cfg), err)
 	}
-	l := &life{cfg: cfg, say: o.say, signals: signals, terminal: proc.ForegroundTerminal()}
+	l := &life{cfg: cfg, say: o.say, signals: signals, terminal: pipes.None}
+	if cfg.Wire == "fds" {
+		// A relay reads the terminal itself, so there the foreground stays ours.
+		l.terminal = proc.ForegroundTerminal()
+	}
 	var mark string
 	l.run, mark = proc.NewRun(c.Env)
 	c.Env = proc.Environ(c.Env, []string{mark}, nil)

@@ -107,7 +107,11 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	default:
 		o.stdout, err = o.pump("stdout", sink)
 	}
-	if err == nil && stderrIsWire && cfg.Stray == strayFile {
+	switch {
+	case err != nil || !stderrIsWire || cfg.Stray != strayFile:
+	case o.stdout != pipes.None:
+		o.stderr = o.stdout
+	default:
 		o.stderr, err = o.pump("stderr", sink)
 	}
 	return err

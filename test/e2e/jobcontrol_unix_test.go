@@ -48,7 +48,7 @@ func startShell(t *testing.T, role string, args ...string) *terminal {
 	bash := needs(t, "bash")
 	dir := t.TempDir()
 	argv, env := roleCommand(role, args...)
-	writeFile(t, filepath.Join(dir, "job"), fmt.Sprintf("#!/bin/sh\n%s exec '%s' -- '%s'\n",
+	writeFile(t, filepath.Join(dir, "job"), fmt.Sprintf("#!/bin/sh\n%s exec '%s' --wire=fds -- '%s'\n",
 		env[0], wireguardrun, strings.Join(argv, "' '")))
 	if err := os.Chmod(filepath.Join(dir, "job"), 0o755); err != nil {
 		t.Fatal(err)

@@ -120,6 +120,10 @@ func runSuite(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "e2e: %v\n", err)
 		return 1
 	}
+	if !flagSet("test.parallel") {
+		// Parallel tests here are those that wait for most of their time.
+		_ = flag.Set("test.parallel", "12")
+	}
 	code := m.Run()
 	if code == 0 && wholeSuite() {
 		for name := range roles {

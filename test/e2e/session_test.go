@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,8 @@ type Options struct {
 	// Flags are wireguardrun's own, Command is the server's argument vector.
 	// The command line is: wireguardrun Flags -- Command. Without a Command
 	// there is no "--" either, so Flags alone can be any command line.
+	// Without a --wire flag, or a variable for it, a Command gets the wire
+	// itself (fds): most tests are about that, and the relay has its own.
 	Flags   []string
 	Command []string
 	// Role runs the test binary as this role in place of Command; RoleArgs
@@ -143,6 +146,12 @@ func start(t testing.TB, o Options) *session {
 	return s
 }
 
+// namesMode reports whether the test says how the server gets the wire.
+func (o Options) namesMode() bool {
+	return slices.ContainsFunc(o.Flags, func(f string) bool { return strings.HasPrefix(f, "--wire") || f == "attach" }) ||
+		slices.ContainsFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, "WIREGUARDRUN_WIRE=") })
+}
+
 func (o Options) commandLine() (argv, env []string) {
 	command := o.Command
 	if o.Role != "" {
@@ -150,7 +159,11 @@ func (o Options) commandLine() (argv, env []string) {
 	}
 	argv = append(argv, o.Prefix...)
 	if !o.Bare {
-		argv = append(append(argv, wireguardrun), o.Flags...)
+		argv = append(argv, wireguardrun)
+		if len(command) > 0 && !o.namesMode() {
+			argv = append(argv, "--wire=fds") // see Options
+		}
+		argv = append(argv, o.Flags...)
 		if len(command) > 0 {
 			argv = append(argv, "--")
 		}

@@ -6,7 +6,7 @@
 //	WGR_STRESS=1000 go test -v -timeout=30m ./test/stress     the long one
 //	WGR_STRESS_SEED=7 ...                                     another order
 //	WGR_STRESS_KIND=keeper ...                                 kinds with this in their names
-//	go test -v -run TestPeers ./test/stress                   the table of wrappers
+//	WGR_PEERS=1 go test -v -run TestPeers ./test/stress       the table of wrappers
 //
 // The tests need Linux: they read /proc.
 package stress

@@ -58,6 +58,8 @@ func TestPeers(t *testing.T) {
 	for _, w := range wrappers {
 		if w.argv == nil {
 			w.argv = []string{wireguardrun, "--wire=fds", "--log-level=error", "--stop-timeout=1s", "--"}
+		} else if os.Getenv("WGR_PEERS") == "" {
+			continue // the others tell nothing about us; see the package's comment
 		} else if path, err := exec.LookPath(w.argv[0]); err != nil {
 			t.Logf("not installed, left out: %s", w.name)
 			continue

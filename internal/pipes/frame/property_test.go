@@ -1,0 +1,260 @@
+package frame
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// client is what the client of the property tests has said.
+var client = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+	`{"jsonrpc":"2.0","id":2.0,"method":"ping"}`,
+	`[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","method":"n"}]`,
+	`{"jsonrpc":"2.0","id":7,"result":{}}`,
+}
+
+// scan gives p to a new scanner in the pieces that cut names: from, so many
+// bytes. Time stands still.
+func scan(o Options, said []string, p []byte, cut func(left int) int) (*Scanner, *sink) {
+	conv := NewConversation(o)
+	for _, c := range said {
+		conv.Inbound([]byte(c))
+		if o.Framing != Headers && !strings.HasPrefix(c, "Content") {
+			conv.Inbound([]byte("\n"))
+		}
+	}
+	var k sink
+	s := NewScanner(o, conv, k.output())
+	for len(p) > 0 {
+		n := min(len(p), max(1, cut(len(p))))
+		// A copy of its own, so that keeping it would show.
+		chunk := bytes.Clone(p[:n])
+		s.Write(chunk, epoch)
+		for i := range chunk {
+			chunk[i] = '!'
+		}
+		p = p[n:]
+	}
+	s.Close(epoch)
+	return s, &k
+}
+
+func whole(left int) int { return left }
+func single(int) int     { return 1 }
+
+var words = []string{
+	`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":2,"result":[1,{"a":"}"}]}`,
+	`{"result":"x","jsonrpc":"2.0","id":"a"}`, `{"jsonrpc":"2.0","id":1.0,"error":{"code":-1}}`,
+	`{"jsonrpc":"2.0","method":"tick","params":{}}`, `{"jsonrpc":"2.0","method":"n"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 2,\n \"result\": {}\n}",
+	`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"q"}]`, `[{"jsonrpc":"2.0","id":1,"result":{}},5]`,
+	`{"jsonrpc":"2.0","id":1,"result":{"a":`, `{"jsonrpc":"2.0","id":1,"resul`, `{"jsonrpc":"2.0","id":1,"result":"te{xt`,
+	`{"id":1,"result":3}`, `{"level":"info","msg":"{}"}`, `{"a":{"jsonrpc":"2.0","id":1,"result":{}}}`, `{"a":[`,
+	`{"jsonrpc":"2.0","id":2,"result":[NaN,-Infinity,"NaN"]}`, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xe2\x82\"}",
+	`{"jsonrpc":"2.0","id":1,"result":"\u00e9\\\"{"}`, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\",\"result\":\"é😀\"}",
+	"{", "}", "[", "]", "\"", "\\", ",", ":", " ", "\t", "\r", "\n", "\n", "\n", "\n", "\r\n", "\n\n", "1", "N", "-",
+	"log line", "Loading 10%\r", "\x1b[33m", "[ok]", "[1, 2", "{}", "[]", "[{", "{\"", "null", "\xef\xbb\xbf", "\x00", "é",
+}
+
+func mix(r *rand.Rand) []byte {
+	var b []byte
+	for range 1 + r.IntN(14) {
+		b = append(b, words[r.IntN(len(words))]...)
+		if r.IntN(3) == 0 {
+			b = append(b, '\n')
+		}
+	}
+	return b
+}
+
+var allOptions = []Options{
+	{Framing: JSONRPC, Repair: true, Glued: true},
+	{Framing: JSONRPC, Repair: true},
+	{Framing: JSONRPC},
+	{Framing: JSONRPC, Repair: true, Glued: true, StrictIDs: true},
+	{Framing: JSONRPC, Repair: true, Glued: true, MaxFrame: 60},
+	{Framing: JSON, Repair: true, Glued: true},
+	{Framing: Headers, Repair: true, Glued: true},
+	{Framing: Headers},
+	{Framing: Auto, Repair: true, Glued: true},
+}
+
+func checkCuts(t *testing.T, o Options, p []byte, r *rand.Rand) {
+	t.Helper()
+	said := client
+	switch o.Framing {
+	case Headers:
+		said = []string{"Content-Length: 40\r\n\r\n" + client[0]}
+	case Auto:
+		said = nil
+	}
+	s, want := scan(o, said, p, whole)
+	balance(t, s, want)
+	for _, cut := range []func(int) int{single, func(left int) int { return r.IntN(9) }, func(left int) int { return r.IntN(left + 1) }} {
+		s, got := scan(o, said, p, cut)
+		balance(t, s, got)
+		same(t, "wire", got.wire, want.wire)
+		same(t, "stray", got.stray, want.stray)
+		if len(got.frames) != len(want.frames) || len(got.notes) != len(want.notes) {
+			t.Errorf("%d frames and notes %v, want %d and %v", len(got.frames), got.notes, len(want.frames), want.notes)
+		}
+	}
+	if t.Failed() {
+		t.Fatalf("options %+v, input %q", o, p)
+	}
+}
+
+func checkModel(t *testing.T, o Options, p []byte) {
+	t.Helper()
+	_, got := scan(o, client, p, whole)
+	m := newModel(o, client)
+	m.run(p)
+	same(t, "wire", got.wire, m.wire)
+	same(t, "stray", got.stray, m.stray)
+	if t.Failed() {
+		t.Fatalf("glued %v, input %q", o.Glued, p)
+	}
+}
+
+// TestCutsMeanNothing: the same bytes give the same result however they are
+// cut, and no byte is lost or made up.
+func TestCutsMeanNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		checkCuts(t, allOptions[r.IntN(len(allOptions))], mix(r), r)
+	}
+}
+
+// TestAgainstModel compares with the slow, obvious model.
+func TestAgainstModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20000 {
+		checkModel(t, allOptions[r.IntN(2)], mix(r))
+	}
+}
+
+// TestCleanFramesAllPass: each clean frame arrives once and in order, whatever
+// stands on the other lines.
+func TestCleanFramesAllPass(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		var in []byte
+		var want [][]byte
+		for i := range 1 + r.IntN(5) {
+			noise := mix(r)
+			in = append(in, noise...)
+			in = append(in, '\n')
+			f := []byte(`{"jsonrpc":"2.0","id":"unique` + string(rune('a'+i)) + `","result":{}}` + "\n")
+			in = append(in, f...)
+			want = append(want, f)
+		}
+		_, k := scan(allOptions[0], client, in, whole)
+		n := 0
+		for _, f := range k.frames {
+			if bytes.Contains(f, []byte("unique")) {
+				if n >= len(want) || !bytes.Equal(f, want[n]) {
+					t.Fatalf("frame %q is not next of %q in %q", f, want, in)
+				}
+				n++
+			}
+		}
+		if n != len(want) {
+			t.Fatalf("%d of %d clean frames in %q gave %q", n, len(want), in, k.frames)
+		}
+	}
+}
+
+// TestTimeLosesNothing: with any cut and any pauses, at which holds and waits
+// end, clean frames arrive once and in order, and the bytes add up.
+func TestTimeLosesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 4000 {
+		var in []byte
+		n := 1 + r.IntN(4)
+		for i := range n {
+			in = append(in, mix(r)...)
+			in = append(in, '\n')
+			in = append(in, `{"jsonrpc":"2.0","id":"unique`+string(rune('a'+i))+`","result":{}}`+"\n"...)
+		}
+		in = append(in, mix(r)...)
+		var k sink
+		conv := NewConversation(allOptions[0])
+		for _, c := range client {
+			conv.Inbound([]byte(c))
+		}
+		s := NewScanner(allOptions[0], conv, k.output())
+		now := epoch
+		for rest := in; len(rest) > 0; {
+			c := min(len(rest), 1+r.IntN(30))
+			s.Write(bytes.Clone(rest[:c]), now)
+			rest = rest[c:]
+			next := now.Add([]time.Duration{0, time.Millisecond, cleanWait, holdLong}[r.IntN(4)])
+			pass(s, now, next)
+			now = next
+		}
+		s.Close(now)
+		balance(t, s, &k)
+		if d := s.Deadline(); !d.IsZero() {
+			t.Errorf("something still waits at the end")
+		}
+		found := 0
+		for _, f := range k.frames {
+			if bytes.Contains(f, []byte("unique"+string(rune('a'+found)))) {
+				found++
+			} else if bytes.Contains(f, []byte("unique")) {
+				t.Errorf("%q comes twice or too early", f)
+			}
+		}
+		if found != n || t.Failed() {
+			t.Fatalf("%d of %d clean frames of %q: %q", found, n, in, k.frames)
+		}
+	}
+}
+
+func seeds(f *testing.F) [][]byte {
+	var out [][]byte
+	for _, path := range casePaths(f) {
+		if strings.HasPrefix(filepath.Base(path), "B29") {
+			continue
+		}
+		var b []byte
+		for _, st := range loadCase(f, path).Server {
+			b = append(b, st.Out...)
+		}
+		if len(b) < 4<<10 {
+			out = append(out, b)
+		}
+	}
+	for _, w := range words {
+		out = append(out, []byte(w))
+	}
+	return out
+}
+
+func FuzzLines(f *testing.F) {
+	for _, b := range seeds(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if len(p) > 400 {
+			return // the model takes the cube of the length
+		}
+		checkModel(t, allOptions[0], p)
+		checkModel(t, allOptions[1], p)
+	})
+}
+
+func FuzzCuts(f *testing.F) {
+	for _, b := range seeds(f) {
+		for i := range allOptions {
+			f.Add(byte(i), uint64(i), b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, o byte, seed uint64, p []byte) {
+		checkCuts(t, allOptions[int(o)%len(allOptions)], p, rand.New(rand.NewPCG(seed, 1)))
+	})
+}
