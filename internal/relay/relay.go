@@ -95,13 +95,19 @@ func (r *Relay) pumpInbound() {
 	defer close(r.ended)
 	defer r.endInputs()
 	buf := make([]byte, 64<<10)
+	framed := false
 	for {
 		n, err := r.o.Wire.Read(buf)
 		if n > 0 {
 			r.inbound.Add(uint64(n))
 			r.mu.Lock()
 			r.conversation.Inbound(buf[:n])
+			_, known := r.conversation.Framing()
 			r.mu.Unlock()
+			if known && !framed {
+				framed = true
+				r.lookAgain()
+			}
 			r.deliver(buf[:n])
 		}
 		if err != nil {
@@ -110,6 +116,15 @@ func (r *Relay) pumpInbound() {
 			}
 			return
 		}
+	}
+}
+
+// lookAgain has the scanners look at what they hold, now that it is known how
+// the client's messages look.
+func (r *Relay) lookAgain() {
+	r.stdout.timer.Reset(0)
+	if r.out != nil {
+		r.out.timer.Reset(0)
 	}
 }
 
