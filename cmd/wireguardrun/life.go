@@ -249,7 +249,8 @@ func (l *life) activity() uint64 {
 	if l.relay != nil {
 		return l.relay.Inbound()
 	}
-	return uint64(pipes.Unread(l.in))
+	n, _ := pipes.Unread(l.in)
+	return uint64(n)
 }
 
 // wireFailed ends the server: without the wire it serves nobody.

@@ -54,7 +54,10 @@ func pair(t *testing.T, socket, weRead bool) *ends {
 
 func watchPair(in, out *ends) (<-chan Sign, Options) {
 	o := Options{In: pipes.Handle(in.ours), Out: pipes.Handle(out.ours)}
-	o.Activity = func() uint64 { return uint64(pipes.Unread(o.In)) }
+	o.Activity = func() uint64 {
+		n, _ := pipes.Unread(o.In)
+		return uint64(n)
+	}
 	return Watch(o), o
 }
 

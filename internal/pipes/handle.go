@@ -36,9 +36,9 @@ func IsTerminal(h Handle) bool { return isTerminal(h) }
 // help of another process: true for regular files and the null device.
 func NeverBlocks(h Handle) bool { return neverBlocks(h) }
 
-// Unread returns how many bytes can be read from h, which is borrowed, without
-// waiting; 0 where that can't be told.
-func Unread(h Handle) int { return unread(h) }
+// Unread returns how many bytes wait in the pipe or socket h, which is borrowed,
+// and whether that could be told.
+func Unread(h Handle) (n int, known bool) { return unread(h) }
 
 // IsNull reports whether h, which is borrowed, is the null device.
 func IsNull(h Handle) bool { return isNull(h) }

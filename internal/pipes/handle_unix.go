@@ -113,10 +113,7 @@ func retry[T any](call func() (T, error)) (T, error) {
 	}
 }
 
-func unread(h Handle) int {
+func unread(h Handle) (n int, known bool) {
 	n, err := unix.IoctlGetInt(int(h), ioctlUnread)
-	if err != nil {
-		return 0
-	}
-	return n
+	return n, err == nil
 }

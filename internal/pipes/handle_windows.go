@@ -183,7 +183,8 @@ func neverBlocks(h Handle) bool {
 	}
 }
 
-func unread(Handle) int { return 0 }
+// unread can't be told at the writing end of a pipe.
+func unread(Handle) (n int, known bool) { return 0, false }
 
 func isNull(h Handle) bool {
 	k, err := kindOf(h)

@@ -144,5 +144,9 @@ func (in *input) end() {
 func (in *input) drained() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.written > 0 && len(in.queue) == 0 && !in.writing && !in.broken && pipes.Unread(in.h) == 0
+	if in.written == 0 || len(in.queue) > 0 || in.writing || in.broken {
+		return false
+	}
+	n, known := pipes.Unread(in.h)
+	return known && n == 0
 }
