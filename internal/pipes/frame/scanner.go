@@ -384,6 +384,10 @@ func (s *Scanner) between(eof bool) bool {
 			if h.status == statMore && eof {
 				h.status = statBad
 			}
+			if h.status == statMore && s.at == afterClean {
+				// What follows says whether the value is alone on its line.
+				return false
+			}
 			if h.status != statBad || h.over > 0 {
 				if s.at == afterClean {
 					s.passClean(s.clean.end)
