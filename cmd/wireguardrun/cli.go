@@ -272,7 +272,7 @@ func cut(args []string, n tail) (before, after []string) {
 // then the environment, then defaults.
 func settle(cmd task, given flags, argv []string) (invocation, error) {
 	inv := invocation{Command: cmd, Config: config{
-		Wire:      "fds",
+		Wire:      "auto",
 		Frame:     frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true},
 		StrayMax:  64 << 20,
 		LogLevel:  zerolog.InfoLevel,
@@ -627,12 +627,12 @@ server's and are passed on as they are. After "--" a word is never one of the
 commands above: "wireguardrun -- demo" runs a program called demo.
 
 Flags:
-  --wire=fds           how the server gets the wire. fds: on two descriptors of
-                       its own, 3 and 4 unless they are taken, whose numbers are
-                       in WIREGUARDRUN_IN and WIREGUARDRUN_OUT; stdio: on its
-                       stdin and stdout, of which only frames come through;
-                       auto: on both, until it shows which it uses (the last
-                       two are a preview)
+  --wire=auto          how the server gets the wire. stdio: on its stdin and
+                       stdout, of which only frames come through; fds: on two
+                       descriptors of its own, 3 and 4 unless they are taken,
+                       whose numbers are in WIREGUARDRUN_IN and
+                       WIREGUARDRUN_OUT, at no cost; auto: on both, until it
+                       shows which it uses
   --framing=auto       how frames look: jsonrpc or json (one a line), headers
                        (LSP, DAP), raw (not looked at), or as the client's own
   --glued=pass         frames with noise on their line: pass or divert

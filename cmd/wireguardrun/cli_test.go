@@ -31,7 +31,7 @@ func cleanEnv(t testing.TB) {
 // defaults is the config of run without any flag.
 func defaults(argv ...string) config {
 	return config{
-		Wire: "fds", Frame: frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true}, StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv,
+		Wire: "auto", Frame: frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true}, StrayMax: 64 << 20, LogLevel: zerolog.InfoLevel, Argv: argv,
 		StopTimeout: 5 * time.Second, WatchParent: true, Keeper: true,
 	}
 }

@@ -320,7 +320,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 // The whole of the inner run is part of the outer one.
 func TestNestedKilled(t *testing.T) {
 	t.Parallel()
-	f := startFamily(t, Options{Prefix: []string{wireguardrun, "--"}, RoleArgs: []string{"term:stay", "eof:stay"}}, everyKin...)
+	f := startFamily(t, Options{Prefix: []string{wireguardrun, "--wire=fds", "--"}, RoleArgs: []string{"term:stay", "eof:stay"}}, everyKin...)
 	f.ExpectLine("ready")
 	outer, inner, nested := strings.Cut(ask(f.session, "run"), ":")
 	if !nested || outer == "" || inner == "" || outer == inner || strings.Contains(inner, ":") {

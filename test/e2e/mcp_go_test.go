@@ -89,7 +89,7 @@ func TestGoSDKServer(t *testing.T) {
 		argv  []string // in front of the server and its flags
 		early bool     // noise before the server has claimed anything
 	}{
-		{"wrapped", []string{wireguardrun, "--"}, true},
+		{"wrapped", []string{wireguardrun, "--wire=fds", "--"}, true},
 		{"on its own", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

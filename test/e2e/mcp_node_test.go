@@ -95,7 +95,7 @@ func checkNodeReport(t *testing.T, r nodeReport, tools []string) {
 
 func TestNodeSDKServer(t *testing.T) {
 	r := driveNode(t, nodeServer(t), nodeJob{Alone: nodeTools, Crowd: nodeTools, Rounds: nodeRounds},
-		wireguardrun, "--", "node", "server.mjs")
+		wireguardrun, "--wire=fds", "--", "node", "server.mjs")
 	checkNodeReport(t, r, nodeTools)
 	if noise := "<stray console_log at start>\n"; !strings.Contains(r.Stderr, noise) {
 		t.Errorf("standard error lacks %q", noise)
@@ -105,7 +105,7 @@ func TestNodeSDKServer(t *testing.T) {
 // The Go server with the other SDK's client, whose streams are sockets.
 func TestGoSDKServerNodeClient(t *testing.T) {
 	r := driveNode(t, nodeServer(t), nodeJob{Alone: goTools, Crowd: goTools, Rounds: nodeRounds},
-		wireguardrun, "--", goServer(t))
+		wireguardrun, "--wire=fds", "--", goServer(t))
 	checkNodeReport(t, r, goTools)
 }
 

@@ -64,12 +64,12 @@ func TestPythonSDKServer(t *testing.T) {
 		command []string
 		noise   []string // beside that of the tools
 	}{
-		{"handed down", []string{wireguardrun, "--", python, server, "--around"}, []string{
+		{"handed down", []string{wireguardrun, "--wire=fds", "--", python, server, "--around"}, []string{
 			noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"),
 			noiseOf("print_answer", "at start"), noiseOf("print_notification", "at start"),
 			noiseOf("print", "at exit"),
 		}},
-		{"attached", []string{wireguardrun, "--", "sh", launcher}, []string{noiseOf("launcher", "at start")}},
+		{"attached", []string{wireguardrun, "--wire=fds", "--", "sh", launcher}, []string{noiseOf("launcher", "at start")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := drivePython(t, python, nodeJob{Alone: pythonTools, Crowd: pythonTools, Rounds: nodeRounds}, tt.command...)

@@ -21,7 +21,7 @@ func TestNested(t *testing.T) {
 			dir := t.TempDir()
 			argv, env := roleCommand(server)
 			o := Options{
-				Command: append([]string{wireguardrun, "--", wireguardrun, "--"}, argv...),
+				Command: append([]string{wireguardrun, "--wire=fds", "--", wireguardrun, "--wire=fds", "--"}, argv...),
 				Env:     env,
 			}
 			var s *session
@@ -62,7 +62,7 @@ func TestNestedStatus(t *testing.T) {
 		"kill -TERM $$": {Signal: 15},
 	} {
 		t.Run(script, func(t *testing.T) {
-			s := start(t, Options{Command: []string{wireguardrun, "--", "sh", "-c", script}})
+			s := start(t, Options{Command: []string{wireguardrun, "--wire=fds", "--", "sh", "-c", script}})
 			s.ExpectEnd()
 			s.ExpectExit(want)
 			wantStderr(s, "")
@@ -73,7 +73,7 @@ func TestNestedStatus(t *testing.T) {
 func TestNestedSignals(t *testing.T) {
 	useRole(catcher)
 	argv, env := roleCommand(server)
-	s := start(t, Options{Command: append([]string{wireguardrun, "--"}, argv...), Env: env})
+	s := start(t, Options{Command: append([]string{wireguardrun, "--wire=fds", "--"}, argv...), Env: env})
 	order(s, "catch")
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGHUP} {
 		s.Signal(sig)
@@ -85,7 +85,7 @@ func TestNestedSignals(t *testing.T) {
 // A launcher that attaches, in a guard in a guard.
 func TestNestedAttach(t *testing.T) {
 	o := launcher(`echo banner; exec "$0" attach -- "$@"`, Options{})
-	o.Command = append([]string{wireguardrun, "--"}, o.Command...)
+	o.Command = append([]string{wireguardrun, "--wire=fds", "--"}, o.Command...)
 	s := start(t, o)
 	r := askReport(s)
 	wantNumbers(t, r, 0, 1, 2)
@@ -100,7 +100,7 @@ func TestNestedAttach(t *testing.T) {
 // prints.
 var front = role("front", func() int {
 	argv, env := roleCommand(server)
-	cmd := exec.Command(os.Getenv("WGR_BINARY"), append([]string{"--"}, argv...)...)
+	cmd := exec.Command(os.Getenv("WGR_BINARY"), append([]string{"--wire=fds", "--"}, argv...)...)
 	cmd.Env = append(os.Environ(), env...)
 	in, out := os.NewFile(3, "wire in"), os.NewFile(4, "wire out")
 	cmd.ExtraFiles = []*os.File{in, out}

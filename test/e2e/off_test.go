@@ -69,7 +69,7 @@ func TestOffNotStarted(t *testing.T) {
 func TestOffWithinAGuard(t *testing.T) {
 	argv, env := roleCommand(server)
 	s := start(t, Options{
-		Command: append([]string{wireguardrun, "--"}, argv...),
+		Command: append([]string{wireguardrun, "--wire=fds", "--"}, argv...),
 		Flags:   []string{"--env=WIREGUARDRUN_OFF=1"},
 		Env:     env,
 	})
