@@ -107,9 +107,9 @@ func caseOptions(t testing.TB, flags []string) Options {
 		case "--framing":
 			o.Framing, err = ParseFraming(val)
 		case "--max-frame":
-			n := 0
-			n, err = strconv.Atoi(strings.TrimSuffix(val, "MiB"))
-			o.MaxFrame = n << 20
+			unit := map[string]int{"KiB": 1 << 10, "MiB": 1 << 20}[val[len(val)-3:]]
+			o.MaxFrame, err = strconv.Atoi(val[:len(val)-3])
+			o.MaxFrame *= unit
 		default:
 			t.Fatalf("flag %q has no meaning here", f)
 		}

@@ -8,12 +8,15 @@ import "bytes"
 // each are kept, and of a message that comes in pieces at most MaxFrame.
 //
 // Ids are followed as long as every inbound byte makes sense. Once one doesn't,
-// nobody can tell which requests are open, and tracking ends for good.
+// nobody can tell which requests are open, until a message of the client can be
+// read again: lines go on at the next line, headers at the next Content-Length.
 type Conversation struct {
 	opts    Options
 	framing Framing // what was asked for, or found
 	decided bool
-	lost    bool // inbound could not be parsed: ids are not tracked
+	lost    bool // what came last could not be parsed: ids are not tracked
+	skip    bool // until the next place where a message may begin
+	frames  int64
 	style   members
 	buf     []byte
 	m       machine
@@ -49,12 +52,16 @@ func (c *Conversation) Framing() (f Framing, decided bool) { return c.framing, c
 // Tracking reports whether open ids are known.
 func (c *Conversation) Tracking() bool { return !c.lost && c.framing != Raw }
 
+// Frames returns how many messages and batches of the client have been told
+// from each other.
+func (c *Conversation) Frames() int64 { return c.frames }
+
 func (c *Conversation) decide(f Framing) { c.framing, c.decided = f, true }
 
 // Inbound takes the next bytes of the client. They are not kept beyond the
 // call, but for an unfinished message.
 func (c *Conversation) Inbound(p []byte) {
-	if c.lost || c.framing == Raw || len(p) == 0 {
+	if c.framing == Raw || len(p) == 0 {
 		return
 	}
 	data := p
@@ -63,7 +70,7 @@ func (c *Conversation) Inbound(p []byte) {
 		data = c.buf
 	}
 	used := 0
-	for used < len(data) && !c.lost {
+	for used < len(data) && c.framing != Raw {
 		n := 0
 		if c.framing == Headers {
 			n = c.headers(data[used:])
@@ -75,13 +82,14 @@ func (c *Conversation) Inbound(p []byte) {
 		}
 		used += n
 	}
-	if c.lost || c.framing == Raw {
+	if c.framing == Raw {
 		c.buf = nil
 		return
 	}
 	rest := data[used:]
-	if len(rest) > c.opts.MaxFrame {
-		c.lost, c.buf = true, nil
+	if len(rest) > c.opts.MaxFrame+maxHeader {
+		c.fail()
+		c.buf = nil
 		return
 	}
 	switch {
@@ -94,17 +102,26 @@ func (c *Conversation) Inbound(p []byte) {
 
 // fail: inbound makes no sense. When it never did, the protocol is unknown.
 func (c *Conversation) fail() {
+	c.inValue = false
 	if !c.decided {
 		c.decide(Raw)
 		return
 	}
-	c.lost = true
+	c.lost, c.skip = true, true
 }
 
 // values takes white space or one value off the front of b, and returns how
 // many bytes that were, 0 when the value is not complete. It goes by values
 // rather than lines, which is the same for a client that keeps to lines.
 func (c *Conversation) values(b []byte) int {
+	if c.skip {
+		k := bytes.IndexByte(b, '\n')
+		if k < 0 {
+			return len(b)
+		}
+		c.skip = false
+		return k + 1
+	}
 	if !c.inValue {
 		i := 0
 		for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
@@ -129,7 +146,7 @@ func (c *Conversation) values(b []byte) int {
 		}
 		if b[0] != '{' && b[0] != '[' {
 			c.fail()
-			return 0
+			return 1
 		}
 		c.m.begin(b, 0)
 		c.inValue = true
@@ -138,9 +155,12 @@ func (c *Conversation) values(b []byte) int {
 	case statMore:
 		return 0
 	case statBad:
-		c.inValue = false
 		c.fail()
-		return 0
+		if k := bytes.LastIndexByte(b[:c.m.pos], '\n'); k >= 0 {
+			c.skip = false // the value was cut off: a line begins behind it
+			return k + 1
+		}
+		return c.m.pos
 	}
 	c.inValue = false
 	if !c.decided {
@@ -156,6 +176,16 @@ func (c *Conversation) values(b []byte) int {
 
 // headers takes one message with its header off the front of b, or returns 0.
 func (c *Conversation) headers(b []byte) int {
+	if c.skip {
+		i := 0
+		for i < len(b) && fold(b[i:], contentLength) == 0 {
+			i++
+		}
+		c.skip = i == len(b) || len(b)-i < len(contentLength)
+		if c.skip || i > 0 {
+			return i
+		}
+	}
 	if !c.inValue {
 		i := 0
 		for i < len(b) && (b[i] == '\r' || b[i] == '\n') {
@@ -168,7 +198,7 @@ func (c *Conversation) headers(b []byte) int {
 	h := parseHeader(b, true, c.opts.MaxFrame)
 	if h.status == statBad {
 		c.fail()
-		return 0
+		return 1
 	}
 	if h.status == statMore || h.end+h.length > len(b) {
 		c.inValue = h.status == statDone
@@ -179,12 +209,12 @@ func (c *Conversation) headers(b []byte) int {
 	i := leadingSpace(body)
 	if i == len(body) || body[i] != '{' && body[i] != '[' {
 		c.fail()
-		return 0
+		return h.end
 	}
 	c.m.begin(body, i)
-	if c.m.run(body) != statDone {
+	if c.m.run(body) != statDone || c.m.pos+leadingSpace(body[c.m.pos:]) < len(body) {
 		c.fail()
-		return 0
+		return h.end + c.m.pos
 	}
 	if c.style == 0 {
 		c.style = c.m.all & (hasRPC | hasSeq | hasType)
@@ -195,6 +225,8 @@ func (c *Conversation) headers(b []byte) int {
 
 // said takes one message of the client.
 func (c *Conversation) said(p []byte, m *machine) {
+	c.frames++
+	c.lost = false
 	m.each(func(msg *message) bool {
 		if id, ok := msg.asks(); ok {
 			c.asked(id)
@@ -236,99 +268,6 @@ func (c *Conversation) isOpen(id uint64) bool {
 func (c *Conversation) answered(id uint64) {
 	delete(c.open, id)
 	delete(c.older, id)
-}
-
-// recents are the last messages of one direction. Short ones are kept whole,
-// of long ones a hash.
-type recents struct {
-	ring [64]recent
-	next int
-}
-
-type recent struct {
-	used bool
-	size int
-	hash uint64
-	text []byte // as much as recentText
-}
-
-const recentText = 4 << 10
-
-func (r *recents) add(p []byte) {
-	e := &r.ring[r.next]
-	r.next = (r.next + 1) % len(r.ring)
-	*e = recent{used: true, size: len(p), text: e.text[:0]}
-	if len(p) <= recentText {
-		e.text = append(e.text, p...)
-	} else {
-		e.hash = hashLong(p)
-	}
-}
-
-// has reports whether p was said lately. White space between tokens makes no
-// difference where the text was kept.
-func (r *recents) has(p []byte) bool {
-	for i := range r.ring {
-		e := &r.ring[i]
-		switch {
-		case !e.used:
-		case e.size > recentText:
-			if e.size == len(p) && e.hash == hashLong(p) {
-				return true
-			}
-		case sameMessage(e.text, p):
-			return true
-		}
-	}
-	return false
-}
-
-// hashLong reads eight bytes at a time.
-func hashLong(p []byte) uint64 {
-	h := uint64(hashStart)
-	for len(p) >= 8 {
-		h = (h ^ le64(p)) * hashPrime
-		h ^= h >> 29
-		p = p[8:]
-	}
-	for _, c := range p {
-		h = hashByte(h, c)
-	}
-	return h
-}
-
-// sameMessage reports whether two valid JSON texts are the same but for white
-// space between tokens.
-func sameMessage(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	i, j, in := 0, 0, false
-	for {
-		if !in {
-			i += leadingSpace(a[i:])
-			j += leadingSpace(b[j:])
-		}
-		if i == len(a) || j == len(b) {
-			return i == len(a) && j == len(b)
-		}
-		c := a[i]
-		if c != b[j] {
-			return false
-		}
-		i++
-		j++
-		switch {
-		case c == '"':
-			in = !in
-		case in && c == '\\' && i < len(a) && j < len(b):
-			if a[i] != b[j] {
-				return false
-			}
-			i++
-			j++
-		}
-	}
 }
 
 func leadingSpace(b []byte) int {

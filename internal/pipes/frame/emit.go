@@ -87,7 +87,9 @@ func (s *Scanner) frameNow(p []byte, kind FrameKind) {
 }
 
 func (s *Scanner) frameOut(p []byte, kind FrameKind) {
-	s.stats.Frames++
+	if kind != RawBytes {
+		s.stats.Frames++
+	}
 	s.stats.FrameBytes += int64(len(p))
 	s.out.Frame(p, kind)
 }
@@ -99,4 +101,13 @@ func (s *Scanner) repaired(r Repair) {
 		s.noted[r] = true
 		s.out.Note(Note{Kind: NoteRepair, Repair: r})
 	}
+}
+
+// halved notes that the stream ended within a message of which size bytes came.
+func (s *Scanner) halved(size int) {
+	if s.stats.Half > 0 {
+		return // what is left of it is looked at again, and may look like one
+	}
+	s.stats.Half = 1
+	s.out.Note(Note{Kind: NoteHalf, Size: int64(size)})
 }

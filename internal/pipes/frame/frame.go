@@ -158,7 +158,7 @@ type Note struct {
 // Removed once the stream is closed.
 type Stats struct {
 	In         int64 // bytes taken
-	Frames     int64
+	Frames     int64 // not counted where everything passes raw
 	FrameBytes int64 // as passed, line ends included
 	StrayBytes int64
 	Removed    int64 // bytes taken out by repairs and at line ends
@@ -166,7 +166,8 @@ type Stats struct {
 	Glued      int64 // glued frames that passed
 	Joined     int64 // joined frames that passed
 	Copies     int64 // messages that were copies and became stray
-	TooLong    int64
+	TooLong    int64 // messages longer than MaxFrame
+	Half       int64 // 1 if the stream ended within a message
 	Repairs    [Repairs]int64
 }
 

@@ -1,6 +1,9 @@
 package frame
 
-import "strconv"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // Header framing.
 //
@@ -58,13 +61,14 @@ func (s *Scanner) body(eof bool) bool {
 	}
 	for !s.whole {
 		// A length that counted characters is short by the bytes that
-		// begin none. What has to close every bracket still has to fit.
-		slack := 0
+		// begin none, of which the last may belong to one that is cut. What
+		// has to close every bracket still has to fit.
+		slack, ahead := 0, 0
 		if s.opts.Repair {
-			slack = m.chars
+			slack, ahead = m.chars, utf8.UTFMax-1
 		}
-		lim := min(len(s.data), end+slack)
-		switch m.run(s.data[:lim]) {
+		lim := end + slack + ahead
+		switch m.run(s.data[:min(len(s.data), lim)]) {
 		case statBad:
 			s.failHeader()
 			return true
@@ -72,14 +76,15 @@ func (s *Scanner) body(eof bool) bool {
 			s.whole, s.i = true, m.pos
 			continue
 		}
+		more := 0
 		if s.opts.Repair {
-			slack = m.chars
+			more = m.chars - slack
 		}
-		if m.pos-slack+m.depth > end {
+		switch {
+		case m.pos-slack-more+m.depth > end, more == 0 && len(s.data) >= lim:
 			s.failHeader()
 			return true
-		}
-		if len(s.data) <= lim {
+		case len(s.data) < lim:
 			return s.wantBody(eof)
 		}
 	}
@@ -112,10 +117,7 @@ func (s *Scanner) wantBody(eof bool) bool {
 	if !eof {
 		return false
 	}
-	if !s.half {
-		s.half = true
-		s.out.Note(Note{Kind: NoteHalf, Size: int64(len(s.data) - s.headAt)})
-	}
+	s.halved(len(s.data) - s.headAt)
 	s.failHeader()
 	return true
 }

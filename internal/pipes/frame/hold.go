@@ -43,7 +43,7 @@ func (s *Scanner) hold(start, end int, kind holdKind, m *machine) {
 	s.stray(start)
 	p := s.data[start:end]
 	s.tail = tailStray
-	ok, again := s.wanted(m, p)
+	ok, again := s.wanted(m, &saying{p: p})
 	if again {
 		s.stats.Copies++
 		s.idleHolds[kind] = 0
@@ -70,7 +70,7 @@ func (s *Scanner) hold(start, end int, kind holdKind, m *machine) {
 
 // wanted reports whether a glued or joined message may pass, and if not whether
 // it is a copy of one that has.
-func (s *Scanner) wanted(m *machine, p []byte) (ok, again bool) {
+func (s *Scanner) wanted(m *machine, p *saying) (ok, again bool) {
 	if !s.conv.Tracking() {
 		return true, false
 	}
@@ -131,13 +131,14 @@ func (s *Scanner) expire(now time.Time) {
 
 // release ends all holds because of a clean frame, or without one (m is nil).
 func (s *Scanner) release(m *machine, p []byte) {
+	clean := &saying{p: p}
 	for len(s.queue) > 0 {
-		s.releaseFirst(m, p)
+		s.releaseFirst(m, clean)
 	}
 }
 
 // releaseFirst ends the first hold, and lets go what waited behind it.
-func (s *Scanner) releaseFirst(m *machine, p []byte) {
+func (s *Scanner) releaseFirst(m *machine, p *saying) {
 	if m != nil && s.queue[0].copyOf(m, p) {
 		s.stats.Copies++
 		s.idleHolds[s.queue[0].kind] = 0
@@ -182,7 +183,7 @@ func (s *Scanner) buffer() []byte {
 // has made it a copy.
 func (s *Scanner) passHeld(it *item) {
 	p := it.text[:it.end]
-	ok, again := s.wanted(&it.m, p)
+	ok, again := s.wanted(&it.m, &saying{p: p})
 	if again {
 		s.stats.Copies++
 		s.idleHolds[it.kind] = 0
@@ -221,7 +222,7 @@ func (s *Scanner) settled(it *item, t tailKind) {
 }
 
 // copyOf reports whether a held frame is a copy of a clean one.
-func (it *item) copyOf(m *machine, p []byte) bool {
+func (it *item) copyOf(m *machine, p *saying) bool {
 	same := false
 	it.m.each(func(a *message) bool {
 		id, ok := a.answers()
@@ -235,7 +236,7 @@ func (it *item) copyOf(m *machine, p []byte) bool {
 		})
 		return !same
 	})
-	return same || sameMessage(it.text[:it.end], p)
+	return same || p.is(&saying{p: it.text[:it.end]})
 }
 
 // remember notes that a held frame answered an id.

@@ -111,9 +111,8 @@ func (s *Scanner) candidate(eof bool) bool {
 			s.failAt(s.line.from)
 			return true
 		}
-		if !s.half && !s.hopeless() {
-			s.half = true
-			s.out.Note(Note{Kind: NoteHalf, Size: int64(len(s.data) - m.start)})
+		if !s.hopeless() {
+			s.halved(len(s.data) - m.start)
 		}
 		s.failAt(len(s.data))
 		return true

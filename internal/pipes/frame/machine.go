@@ -16,13 +16,14 @@ const (
 // more has come; it looks at no byte twice, but for the few of an escape or a
 // multi-byte character that was cut.
 //
-// Why not a library: on frames of 4 KiB, best of four runs on one machine, in
-// MB/s: encoding/json 330 to 410, jsontext (duplicate names and invalid UTF-8
-// allowed) 560, gjson 1260 for its check alone and 590 with the keys looked up
-// afterwards. This does both and more at 920. None of them can be stopped at
-// any byte and go on, accepts what a repair needs, or tells invalid UTF-8 from
-// valid on the way; with them a line that comes in pieces would be read again
-// for each piece, or held back until its end.
+// Why not a library: in processor time for messages of 100 B, 4 KiB and 1 MiB,
+// this pass being 1, a check alone takes 2.5, 2.6 and 3.2 with encoding/json,
+// 1.6, 1.4 and 1.5 with jsontext (duplicate names and invalid UTF-8 allowed),
+// 1.05, 1.1 and 1.05 with gjson, and 5.1, 1.6 and 1.5 with gjson once the keys
+// have been looked up. None of them can be stopped at any byte and go on,
+// accepts what a repair needs, or tells invalid UTF-8 from valid on the way;
+// with them a line that comes in pieces would be read again for each piece, or
+// held back until its end.
 //
 // It accepts what a repair can put right, and says so in flags: NaN and
 // Infinity outside strings, invalid UTF-8 inside, line breaks between tokens.

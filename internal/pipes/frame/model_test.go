@@ -3,7 +3,9 @@ package frame
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,7 +16,7 @@ import (
 type model struct {
 	o           Options
 	open        map[string]bool
-	inbound     []string // compact texts
+	inbound     []string // values
 	outbound    []string
 	wire, stray []byte
 	queue       []modelItem
@@ -48,7 +50,7 @@ func newModel(o Options, client []string) *model {
 				m.open[modelID(msg["id"])] = true
 			}
 		}
-		m.inbound = append(m.inbound, compact([]byte(c)))
+		m.inbound = append(m.inbound, modelValueOf([]byte(c)))
 	}
 	return m
 }
@@ -205,28 +207,52 @@ func answer(o modelObject) string {
 	return ""
 }
 
-func compact(p []byte) string {
-	var out []byte
-	in := false
-	for i := 0; i < len(p); i++ {
-		c := p[i]
-		if !in && (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
-			continue
+// modelValueOf spells a value so that two spellings of one are the same.
+func modelValueOf(p []byte) string {
+	_, node := modelParse(p, 0)
+	return spell(node)
+}
+
+func spell(node any) string {
+	switch v := node.(type) {
+	case modelObject:
+		var members []string
+		for k, v := range v {
+			members = append(members, fmt.Sprintf("%q:%s", k, spell(v)))
 		}
-		out = append(out, c)
-		if in && c == '\\' {
-			i++
-			out = append(out, p[i])
-		} else if c == '"' {
-			in = !in
+		slices.Sort(members)
+		return fmt.Sprint("{", members, "}")
+	case modelArray:
+		var all []string
+		for _, v := range v {
+			all = append(all, spell(v))
 		}
+		return fmt.Sprint(all)
+	case json.Number:
+		return modelID(v)
 	}
-	return string(out)
+	return fmt.Sprintf("%#v", node)
 }
 
 func (m *model) lenient(node any) bool {
 	o, ok := node.(modelObject)
 	return ok && !modelRPC(node) && m.open[answer(o)]
+}
+
+// faulty reports whether a value needs a repair that is not allowed.
+func (m *model) faulty(v []byte) bool { return !m.o.Repair && modelRepair(v) != string(v) }
+
+// unasked reports whether a frame answers, and nothing that is open.
+func (m *model) unasked(node any) bool {
+	answers := false
+	for _, o := range messages(node) {
+		id := answer(o)
+		if m.open[id] {
+			return false
+		}
+		answers = answers || id != ""
+	}
+	return answers
 }
 
 // cleanLine reports whether the line at i is nothing but frames.
@@ -245,7 +271,7 @@ func (m *model) cleanLine(b []byte, i int) bool {
 			return false
 		}
 		end, node := modelParse(line, j)
-		if end < 0 || !modelRPC(node) && !(n == 0 && m.lenient(node) && len(bytes.TrimSpace(line[end:])) == 0) {
+		if end < 0 || m.faulty(line[j:end]) || !modelRPC(node) && !(n == 0 && m.lenient(node) && len(bytes.TrimSpace(line[end:])) == 0) {
 			return false
 		}
 		j = end
@@ -273,6 +299,13 @@ func (m *model) run(b []byte) {
 		}
 	}
 	pass := func(end int) {
+		text := bytes.TrimSuffix(b[a.end:end], []byte("\n"))
+		returns := len(text) < end-a.end && bytes.HasSuffix(text, []byte("\r"))
+		if (returns || m.bom) && !m.o.Repair || m.o.StrictIDs && m.unasked(a.node) {
+			stray(end)
+			last = plain
+			return
+		}
 		lead := b[given:a.start]
 		m.releaseAll(a.node, b[a.start:a.end])
 		if k := bytes.LastIndexByte(lead, '\r'); k >= 0 {
@@ -288,7 +321,7 @@ func (m *model) run(b []byte) {
 	}
 	hold := func(v modelValue) {
 		stray(v.start)
-		if !m.o.Glued || !m.wanted(v.node, b[v.start:v.end]) {
+		if !m.o.Glued || m.faulty(b[v.start:v.end]) || !m.wanted(v.node, b[v.start:v.end]) {
 			stray(v.end)
 			last = plain
 			return
@@ -326,6 +359,10 @@ func (m *model) run(b []byte) {
 			}
 			last, noise = fresh, false
 		case c == '{' || c == '[':
+			if last == held {
+				stray(i) // white space behind it
+				last = plain
+			}
 			// The text goes no further than the next clean line.
 			limit := len(b)
 			for j := i; j < len(b); j++ {
@@ -337,6 +374,9 @@ func (m *model) run(b []byte) {
 			end, node := modelParse(b[:limit], i)
 			joined := end > 0 && bytes.IndexByte(b[i:end], '\n') >= 0
 			v := modelValue{start: i, end: end, node: node}
+			if end > 0 && m.faulty(b[i:end]) {
+				node = nil // no message
+			}
 			switch {
 			case end < 0:
 				glue()
@@ -435,7 +475,7 @@ func modelOutside(s string) string {
 
 func (m *model) wanted(node any, p []byte) bool {
 	for _, t := range m.inbound {
-		if t == compact(p) {
+		if t == modelValueOf(p) {
 			return false
 		}
 	}
@@ -450,7 +490,7 @@ func (m *model) wanted(node any, p []byte) bool {
 		}
 	}
 	for _, t := range m.outbound {
-		if t == compact(p) {
+		if t == modelValueOf(p) {
 			return false
 		}
 	}
@@ -465,7 +505,7 @@ func (m *model) addStray(p []byte, blank bool) {
 		m.queue = append(m.queue, modelItem{blank: blank, text: bytes.Clone(p)})
 		return
 	}
-	if blank && m.framed {
+	if blank && m.framed && m.o.Repair {
 		m.blanks = append(m.blanks, p...)
 		return
 	}
@@ -475,10 +515,10 @@ func (m *model) addStray(p []byte, blank bool) {
 }
 
 func (m *model) flush(frame bool) {
+	if m.bom && (!frame || !m.o.Repair) {
+		m.stray = append(m.stray, "\xef\xbb\xbf"...)
+	}
 	if !frame {
-		if m.bom {
-			m.stray = append(m.stray, "\xef\xbb\xbf"...)
-		}
 		m.stray = append(m.stray, m.blanks...)
 	}
 	m.bom, m.blanks = false, nil
@@ -497,7 +537,7 @@ func (m *model) frame(s string, node any, p []byte) {
 		}
 	}
 	if own {
-		m.outbound = append(m.outbound, compact(p))
+		m.outbound = append(m.outbound, modelValueOf(p))
 	}
 }
 
@@ -510,13 +550,13 @@ func (m *model) releaseAll(node any, p []byte) {
 			m.addStray(it.text, it.blank)
 			continue
 		}
-		copied := node != nil && compact(p) == compact(it.text[:it.end])
+		copied := node != nil && modelValueOf(p) == modelValueOf(it.text[:it.end])
 		for _, a := range messages(it.node) {
 			for _, c := range messages(node) {
 				copied = copied || answer(a) != "" && answer(a) == answer(c)
 			}
 		}
-		if copied || !m.wanted(it.node, it.text[:it.end]) {
+		if copied || !m.wanted(it.node, it.text[:it.end]) || m.bom && !m.o.Repair {
 			m.addStray(it.text, false)
 			continue
 		}

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -17,30 +18,31 @@ var client = []string{
 	`{"jsonrpc":"2.0","id":7,"result":{}}`,
 }
 
-// scan gives p to a new scanner in the pieces that cut names: from, so many
-// bytes. Time stands still.
+// scan gives what the client has said to a new conversation and p to a new
+// scanner, both in the pieces that cut names: so many bytes of what is left.
+// Time stands still.
 func scan(o Options, said []string, p []byte, cut func(left int) int) (*Scanner, *sink) {
 	conv := NewConversation(o)
-	for _, c := range said {
-		conv.Inbound([]byte(c))
-		if o.Framing != Headers && !strings.HasPrefix(c, "Content") {
-			conv.Inbound([]byte("\n"))
-		}
-	}
+	inPieces([]byte(strings.Join(said, "\n")), cut, conv.Inbound)
 	var k sink
 	s := NewScanner(o, conv, k.output())
+	inPieces(p, cut, func(p []byte) { s.Write(p, epoch) })
+	s.Close(epoch)
+	return s, &k
+}
+
+// inPieces gives p to take, each piece in a copy that lives only as long as the
+// call, so that keeping it would show.
+func inPieces(p []byte, cut func(left int) int, take func([]byte)) {
 	for len(p) > 0 {
 		n := min(len(p), max(1, cut(len(p))))
-		// A copy of its own, so that keeping it would show.
-		chunk := bytes.Clone(p[:n])
-		s.Write(chunk, epoch)
-		for i := range chunk {
-			chunk[i] = '!'
+		piece := bytes.Clone(p[:n])
+		take(piece)
+		for i := range piece {
+			piece[i] = '!'
 		}
 		p = p[n:]
 	}
-	s.Close(epoch)
-	return s, &k
 }
 
 func whole(left int) int { return left }
@@ -58,6 +60,26 @@ var words = []string{
 	`{"jsonrpc":"2.0","id":1,"result":"\u00e9\\\"{"}`, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\",\"result\":\"é😀\"}",
 	"{", "}", "[", "]", "\"", "\\", ",", ":", " ", "\t", "\r", "\n", "\n", "\n", "\n", "\r\n", "\n\n", "1", "N", "-",
 	"log line", "Loading 10%\r", "\x1b[33m", "[ok]", "[1, 2", "{}", "[]", "[{", "{\"", "null", "\xef\xbb\xbf", "\x00", "é",
+}
+
+// blocks are what header framing is made of, good and bad.
+var blocks = []string{
+	block(words[0]), block("\n" + words[1] + " "), block(words[8]), block(words[9]), block(words[18]), block(words[19]), block(words[15]),
+	"Content-Length: 38\n\r\r\n" + `{"jsonrpc":"2.0","id":1,"result":"😀é"}`, "content-length : 39 \r\n\r\n" + `{"jsonrpc":"2.0","id":1,"result":"😀é"}`,
+	"X-A: b\r\n" + block(words[0]), "Content-Type: c\n" + block(words[4]), "Content-Length: 36\r\n", "Content-Length: 36\r\nA: b\r\n\r\n",
+	"Content-Length: 20\r\n\r\n", "Content-Length: 99999999999\r\n\r\n", "Content-Length: -1\r\n\r\n", "Content-Length", "content-", "X-", "C", "x", "INFO: up\n", ": ",
+}
+
+func mixBlocks(r *rand.Rand) []byte {
+	var b []byte
+	for range 1 + r.IntN(8) {
+		if r.IntN(3) == 0 {
+			b = append(b, mix(r)...)
+		} else {
+			b = append(b, blocks[r.IntN(len(blocks))]...)
+		}
+	}
+	return b
 }
 
 func mix(r *rand.Rand) []byte {
@@ -108,15 +130,42 @@ func checkCuts(t *testing.T, o Options, p []byte, r *rand.Rand) {
 	}
 }
 
+// modelOptions are those that the model knows.
+var modelOptions = []Options{
+	{Framing: JSONRPC, Repair: true, Glued: true},
+	{Framing: JSONRPC, Repair: true},
+	{Framing: JSONRPC, Glued: true},
+	{Framing: JSONRPC},
+	{Framing: JSONRPC, Repair: true, Glued: true, StrictIDs: true},
+	{Framing: JSON, Repair: true, Glued: true},
+	{Framing: JSON},
+	{Framing: Headers, Repair: true},
+	{Framing: Headers},
+	{Framing: Raw},
+}
+
 func checkModel(t *testing.T, o Options, p []byte) {
 	t.Helper()
-	_, got := scan(o, client, p, whole)
+	said := client
+	if o.Framing == Headers {
+		said = []string{block(client[0])}
+	}
+	_, got := scan(o, said, p, whole)
 	m := newModel(o, client)
-	m.run(p)
+	switch o.Framing {
+	case JSON:
+		m.runJSON(p)
+	case Headers:
+		m.runHeaders(p)
+	case Raw:
+		m.wire = p
+	default:
+		m.run(p)
+	}
 	same(t, "wire", got.wire, m.wire)
 	same(t, "stray", got.stray, m.stray)
 	if t.Failed() {
-		t.Fatalf("glued %v, input %q", o.Glued, p)
+		t.Fatalf("options %+v, input %q", o, p)
 	}
 }
 
@@ -126,14 +175,56 @@ func TestCutsMeanNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		checkCuts(t, allOptions[r.IntN(len(allOptions))], mix(r), r)
+		checkCuts(t, allOptions[6+r.IntN(3)], mixBlocks(r), r)
 	}
 }
 
 // TestAgainstModel compares with the slow, obvious model.
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 20000 {
-		checkModel(t, allOptions[r.IntN(2)], mix(r))
+	for range 4000 {
+		checkModel(t, modelOptions[r.IntN(len(modelOptions))], mix(r))
+		checkModel(t, modelOptions[7+r.IntN(2)], mixBlocks(r))
+	}
+}
+
+// heard says what a conversation knows once it has heard p.
+func heard(o Options, p []byte, cut func(left int) int) string {
+	c := NewConversation(o)
+	inPieces(p, cut, c.Inbound)
+	var recent []string
+	for _, e := range c.inbound.ring {
+		recent = append(recent, fmt.Sprintf("%d %x %s", e.size, e.hash, e.p))
+	}
+	return fmt.Sprintln(c.framing, c.decided, c.Tracking(), c.frames, c.style, c.open, c.older, recent)
+}
+
+// checkInbound: how the client's bytes were cut makes no difference, and
+// whatever they are, a request on a line of its own is heard.
+func checkInbound(t *testing.T, o Options, p []byte, r *rand.Rand) {
+	t.Helper()
+	want := heard(o, p, whole)
+	for _, cut := range []func(int) int{single, func(left int) int { return r.IntN(left + 1) }} {
+		if got := heard(o, p, cut); got != want {
+			t.Fatalf("options %+v, input %q: cut:\n%s, whole:\n%s", o, p, got, want)
+		}
+	}
+	c := NewConversation(o)
+	c.Inbound(p)
+	if !c.decided || c.framing == Headers || c.framing == Raw || c.inValue {
+		return
+	}
+	c.Inbound([]byte("\n" + `{"jsonrpc":"2.0","id":"asked","method":"x"}` + "\n"))
+	if !c.Tracking() || !c.isOpen(hashString([]byte("asked"), false)) {
+		t.Fatalf("options %+v: the request behind %q is not heard", o, p)
+	}
+}
+
+func TestInboundCutsMeanNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 2000 {
+		checkInbound(t, allOptions[r.IntN(len(allOptions))], mix(r), r)
+		checkInbound(t, allOptions[6+r.IntN(3)], mixBlocks(r), r)
 	}
 }
 
@@ -229,7 +320,7 @@ func seeds(f *testing.F) [][]byte {
 			out = append(out, b)
 		}
 	}
-	for _, w := range words {
+	for _, w := range append(words, blocks...) {
 		out = append(out, []byte(w))
 	}
 	return out
@@ -243,8 +334,20 @@ func FuzzLines(f *testing.F) {
 		if len(p) > 400 {
 			return // the model takes the cube of the length
 		}
-		checkModel(t, allOptions[0], p)
-		checkModel(t, allOptions[1], p)
+		for _, o := range modelOptions {
+			checkModel(t, o, p)
+		}
+	})
+}
+
+func FuzzInbound(f *testing.F) {
+	for _, b := range append(seeds(f), []byte(strings.Join(blocks, ""))) {
+		for i := range allOptions {
+			f.Add(byte(i), uint64(i), b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, o byte, seed uint64, p []byte) {
+		checkInbound(t, allOptions[int(o)%len(allOptions)], p, rand.New(rand.NewPCG(seed, 1)))
 	})
 }
 

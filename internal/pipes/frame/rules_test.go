@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -112,11 +113,118 @@ func TestLoggedAfterHoldIsStray(t *testing.T) {
 	k.want(reply1+"\n", "a b "+reply1+"\n")
 }
 
+// TestUnreadableClient: ids are not known from an inbound byte that makes no
+// sense until the client's next message; until then whatever is glued passes.
 func TestUnreadableClient(t *testing.T) {
-	k := newTalk(t, allOptions[0], "\xff\xfe\n", ask(1))
-	k.write("x " + reply2 + "\n")
+	for _, bad := range []string{"\xff\xfe\n", "oops", `{"a":1,}`, "{\"a\":1\n", "{\"a\n", "5"} {
+		for _, cut := range []int{0, 1} {
+			k := newTalk(t, allOptions[0], ask(1))
+			for _, p := range pieces([]byte(bad), cut) {
+				k.conv.Inbound(p)
+			}
+			k.conv.Inbound([]byte("\n\"x\"\n"))
+			if k.conv.Tracking() {
+				t.Errorf("after %q ids are taken for known", bad)
+			}
+			k.write("x " + reply2 + "\n")
+			k.later(holdLong)
+			k.conv.Inbound([]byte(ask(3)))
+			k.write("y " + reply2 + "\n" + "z " + reply1 + "\n")
+			k.later(holdLong)
+			k.want(reply2+"\n"+reply1+"\n", "x y "+reply2+"\nz ")
+		}
+	}
+	for _, bad := range []string{"Content-Length: x\r\n\r\n", "Content-Length: 2\r\n\r\n[x", "Content-Length: 9\r\n\r\n[]", "{}\n", "Content-Length: 99999999999\r\n\r\n{}", "Content-"} {
+		for _, cut := range []int{0, 1} {
+			c := NewConversation(Options{Framing: Headers})
+			for _, p := range pieces([]byte(bad+block(ask(1))), cut) {
+				c.Inbound(p)
+			}
+			if !c.Tracking() || !c.isOpen(hashNumber([]byte("1"))) {
+				t.Errorf("the request behind %q is not seen", bad)
+			}
+		}
+	}
+}
+
+// TestLongClientMessage: what is too long to be kept hides nothing behind it.
+func TestLongClientMessage(t *testing.T) {
+	o := allOptions[0]
+	o.MaxFrame = 1 << 10
+	c := NewConversation(o)
+	for _, p := range pieces([]byte(`{"a":"`+strings.Repeat("x", 1<<16)+"\"}\n"), 1<<12) {
+		c.Inbound(p)
+	}
+	if c.Tracking() || len(c.buf) > 0 {
+		t.Errorf("%d bytes are kept of a message that is too long", len(c.buf))
+	}
+	c.Inbound([]byte(ask(1)))
+	if !c.Tracking() || !c.isOpen(hashNumber([]byte("1"))) {
+		t.Errorf("the request behind it is not seen")
+	}
+}
+
+// TestCopiesInAnySpelling: a log prints what was read in a spelling of its own.
+func TestCopiesInAnySpelling(t *testing.T) {
+	said := `{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[1,{"b":null,"c":1.50}],"d":""}}`
+	for _, same := range []string{
+		`{"jsonrpc": "2.0", "id": 1, "method": "é😀", "params": {"a": [1, {"b": null, "c": 1.50}], "d": ""}}`,
+		`{"params":{"d":"","a":[1.0,{"c":15e-1,"b":null}]},"method":"\u00e9\uD83D\uDE00","id":1,"jsonrpc":"2.0"}`,
+		"{\n\t\"jsonrpc\":\"2.0\",\r\n\"id\":1,\"method\":\"é😀\",\"params\":{\"a\":[1,{\"b\":null,\"c\":1.5}],\"d\":\"\"}}",
+	} {
+		k := newTalk(t, allOptions[0], said)
+		k.write("recv " + same + "\n")
+		k.later(holdLong)
+		k.want("", "recv "+same+"\n")
+	}
+	for _, other := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[1,{"b":null,"c":1.51}],"d":""}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[{"b":null,"c":1.50},1],"d":""}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[1,{"b":0,"c":1.50}],"d":""}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[1,{"b":"null","c":1.50}],"d":""}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"é😀","params":{"a":[1],"b":null,"c":1.50,"d":""}}`,
+	} {
+		k := newTalk(t, allOptions[0], said)
+		k.write("x " + other + "\n")
+		k.later(holdLong)
+		k.want(other+"\n", "x ")
+	}
+	// Too deep to be compared by value: the same bytes are a copy, others not.
+	nested := strings.Repeat("[", 2*maxDepth) + strings.Repeat("]", 2*maxDepth)
+	deep := `{"jsonrpc":"2.0","method":"m","params":` + nested + `}`
+	spaced := `{"jsonrpc":"2.0","method":"m","params": ` + nested + `}`
+	k := newTalk(t, allOptions[0], deep)
+	k.write("x " + deep + "\nx " + spaced + "\n")
 	k.later(holdLong)
-	k.want(reply2+"\n", "x ")
+	k.want(spaced+"\n", "x "+deep+"\nx ")
+}
+
+// TestStatsTellAll: what a session's account needs is counted.
+func TestStatsTellAll(t *testing.T) {
+	o := allOptions[0]
+	o.MaxFrame = 200
+	k := newTalk(t, o, ask(1, 2, 3))
+	half := `{"jsonrpc":"2.0","id":9`
+	k.write("\xef\xbb\xbf" + reply1 + "\r\n\nlog " + reply1 + "\nx " + reply2 + "\n{\n\"jsonrpc\":\"2.0\",\"id\":3,\"result\":[NaN,\"\xff\"]}\n")
+	k.write(`{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("m", 200) + "\"}\n" + half)
+	k.s.Close(k.now)
+	st := k.s.Stats()
+	want := Stats{In: st.In, Frames: 3, FrameBytes: int64(len(k.k.wire)), StrayBytes: int64(len(k.k.stray)), Removed: st.Removed, Added: st.Added,
+		Glued: 1, Joined: 1, Copies: 1, TooLong: 1, Half: 1}
+	for _, r := range []Repair{RepairBOM, RepairCR, RepairJoined, RepairNumber, RepairUTF8} {
+		want.Repairs[r] = 1
+	}
+	if st != want {
+		t.Errorf("%+v, want %+v", st, want)
+	}
+	balance(t, k.s, &k.k)
+
+	k = newTalk(t, Options{Framing: Raw})
+	k.write("any\x00")
+	k.s.Close(k.now)
+	if st, want := k.s.Stats(), (Stats{In: 4, FrameBytes: 4}); st != want {
+		t.Errorf("%+v of raw bytes, want %+v", st, want)
+	}
 }
 
 func TestIdsByValue(t *testing.T) {
@@ -238,6 +346,25 @@ func TestHeaders(t *testing.T) {
 				k.want(want[0], want[1])
 			}
 			balance(t, k.s, &k.k)
+		}
+	}
+}
+
+// TestLengthCutsCharacter: a length that ends within a character, or an escape,
+// is none.
+func TestLengthCutsCharacter(t *testing.T) {
+	for _, end := range []string{`é`, `😀`, `\u00e9`, "\xe2\x82"} {
+		body := `{"jsonrpc":"2.0","id":1,"result":"` + end + `"}`
+		for length := len(body) - len(end) - 2; length < len(body); length++ {
+			for _, repair := range []bool{false, true} {
+				if n := utf8.RuneCountInString(body); repair && (length == n || length == n+1 && end == "😀" || end == "\xe2\x82") {
+					continue
+				}
+				in := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", length, body)
+				k := newTalk(t, Options{Framing: Headers, Repair: repair})
+				k.write(in + block(reply2))
+				k.want(block(reply2), in)
+			}
 		}
 	}
 }

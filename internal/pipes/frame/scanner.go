@@ -38,7 +38,6 @@ type Scanner struct {
 	open   [2][]int64 // containers that came to nothing, by place in the stream
 	base   int64      // place of data[0] in the stream
 	spent  int64      // bytes of candidates that came to nothing
-	half   bool       // half a frame was noted
 	long   int64      // bytes of the line at inSkip
 
 	head      header
