@@ -1,19 +1,48 @@
 package client
 
 import (
+	"time"
+
 	"golang.org/x/sys/windows"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// A pipe's end can't be waited for here without reading or writing it; the
-// server sees it itself, since it has the client's own pipes.
+// Nothing tells of a pipe's end but a read or a write of it, which would take
+// bytes or be seen by the other end. So its state is looked at. The client's
+// handles are synchronous as a rule: then the look waits for the read or write
+// that the server, or our relay, has under way, and that ends when the other
+// end is closed.
 
-func waitWritersGone(pipes.Handle) bool { return false }
-func waitReadersGone(pipes.Handle) bool { return false }
-func writersGone(pipes.Handle) bool     { return false }
-func readersGone(pipes.Handle) bool     { return false }
-func isNamed(pipes.Handle) bool         { return false }
+// lookAgain is the time between two looks at a pipe that is whole.
+const lookAgain = 100 * time.Millisecond
+
+func waitWritersGone(h pipes.Handle) bool { return waitSevered(h) }
+func waitReadersGone(h pipes.Handle) bool { return waitSevered(h) }
+func writersGone(h pipes.Handle) bool     { return isSevered(h) }
+func readersGone(h pipes.Handle) bool     { return isSevered(h) }
+
+// isNamed: an end of a pipe that is closed stays closed, whatever its name.
+func isNamed(pipes.Handle) bool { return false }
+
+// waitSevered returns false where there is no other end.
+func waitSevered(h pipes.Handle) bool {
+	for {
+		severed, known := pipes.Severed(h)
+		if severed || !known {
+			return severed
+		}
+		time.Sleep(lookAgain)
+	}
+}
+
+// isSevered takes a pipe that is in use for whole.
+func isSevered(h pipes.Handle) bool {
+	return pipes.Soon(h, func() bool {
+		severed, _ := pipes.Severed(h)
+		return severed
+	})
+}
 
 // parentEnd returns a channel that is closed when our parent pid has ended, or
 // nil when it can't be watched. The handle is opened at our start; a process
@@ -48,4 +77,18 @@ func isOlder(a, b windows.Handle) bool {
 	return born[0].Nanoseconds() <= born[1].Nanoseconds()
 }
 
-func holdsOtherEnd(int, pipes.Handle, pipes.Handle) (known, holds bool) { return false, false }
+// holdsOtherEnd takes the process that made a pipe for the one that holds its
+// other end: who holds it is not told.
+func holdsOtherEnd(pid int, in, out pipes.Handle) (known, holds bool) {
+	// The output first: nobody waits on it as a rule.
+	for _, h := range []pipes.Handle{out, in} {
+		maker := pipes.Soon(h, func() int { return pipes.PipeMaker(h) })
+		switch maker {
+		case pid:
+			return true, true
+		case 0:
+			return false, false
+		}
+	}
+	return true, false
+}

@@ -5,13 +5,17 @@ package pipes
 import (
 	"errors"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // waker is a pipe whose read end stands beside the handle in every poll;
 // closing the write end makes all of them return.
-type waker struct{ r, w Handle }
+type waker struct {
+	r, w Handle
+	woke atomic.Bool
+}
 
 func newWaker() (*waker, error) {
 	r, w, err := pipe()
@@ -23,9 +27,12 @@ func newWaker() (*waker, error) {
 
 // wake runs at most once, under the Conn's lock.
 func (w *waker) wake(Handle) {
+	w.woke.Store(true)
 	_ = closeHandle(w.w)
 	w.w = None
 }
+
+func (w *waker) fired() bool { return w != nil && w.woke.Load() }
 
 func (w *waker) close() {
 	_ = closeHandle(w.r)
@@ -73,22 +80,48 @@ func readHandle(h Handle, p []byte, w *waker) (int, error) {
 	}
 }
 
+// writeHandle gives the system all that it takes without waiting, and waits by
+// poll where that is nothing.
 func writeHandle(h Handle, p []byte, w *waker) (int, error) {
 	written := 0
-	// POLLOUT promises room for atomicWrite bytes and no more: a larger write
-	// could block where no waker reaches it.
+	for written < len(p) {
+		if w.fired() {
+			return written, os.ErrClosed
+		}
+		n, err := writeNow(h, p[written:min(len(p), written+maxWrite)])
+		written += max(n, 0)
+		switch {
+		case err == nil, err == unix.EINTR:
+		case err == unix.EOPNOTSUPP, err == unix.ENOSYS, err == unix.EAGAIN && neverBlocks(h):
+			// No poll tells when a file would be written without waiting.
+			n, err := writeInPieces(h, p[written:], w)
+			return written + n, err
+		case err == unix.EAGAIN:
+			if err := await(h, unix.POLLOUT, w); err != nil {
+				return written, err
+			}
+		default:
+			return written, os.NewSyscallError("write", err)
+		}
+	}
+	return written, nil
+}
+
+// writeInPieces is for systems where a write either waits for all of its bytes
+// or is made not to by O_NONBLOCK. POLLOUT promises room for atomicWrite bytes
+// and no more: a larger write could block where no waker reaches it.
+func writeInPieces(h Handle, p []byte, w *waker) (int, error) {
 	limit := atomicWrite
 	if neverBlocks(h) {
 		limit = maxWrite
 	}
+	written := 0
 	for written < len(p) {
 		if err := await(h, unix.POLLOUT, w); err != nil {
 			return written, err
 		}
 		n, err := unix.Write(int(h), p[written:min(len(p), written+limit)])
-		if n > 0 {
-			written += n
-		}
+		written += max(n, 0)
 		switch err {
 		case nil, unix.EINTR, unix.EAGAIN:
 		default:

@@ -127,9 +127,7 @@ func TestConnReadsAndWrites(t *testing.T) {
 func TestConnEndOfStream(t *testing.T) {
 	eachForm(t, func(t *testing.T, ours, theirs Handle) {
 		rawWrite(t, theirs, []byte("last"))
-		if err := Close(theirs); err != nil {
-			t.Fatal(err)
-		}
+		closeNow(theirs)
 		all, err := io.ReadAll(NewConn(ours))
 		if string(all) != "last" || err != nil {
 			t.Errorf("read %q, %v", all, err)
@@ -143,12 +141,12 @@ func TestConnEndOfStream(t *testing.T) {
 
 func TestConnEndOfAnonymousPipe(t *testing.T) {
 	r, w := newPipe(t)
-	_ = Close(w)
+	closeNow(w)
 	if n, err := NewConn(r).Read(make([]byte, 9)); n != 0 || err != io.EOF {
 		t.Errorf("Read gave %d, %v", n, err)
 	}
 	r, w = newPipe(t)
-	_ = Close(r)
+	closeNow(r)
 	n, err := NewConn(w).Write([]byte("x"))
 	if n != 0 || !errors.Is(err, windows.ERROR_NO_DATA) && !errors.Is(err, windows.ERROR_BROKEN_PIPE) {
 		t.Errorf("Write gave %d, %v", n, err)
@@ -307,7 +305,7 @@ func TestRetireLosesNothing(t *testing.T) {
 	eachForm(t, func(t *testing.T, ours, theirs Handle) {
 		const total = 3000
 		go func() {
-			defer Close(theirs)
+			defer closeNow(theirs)
 			c := NewConn(theirs)
 			for i := range total {
 				if _, err := c.Write([]byte{byte(i)}); err != nil {

@@ -29,6 +29,16 @@ func OpenNull() (Handle, error) { return openNull() }
 // block, and the caller owns both.
 func Pipe() (r, w Handle, err error) { return pipe() }
 
+// PipeToChild is Pipe for a child's input: theirs is the end to read, ours the
+// end to write. On Windows it has a name that nobody can guess, by which it is
+// told from others (see Identify), and ours is overlapped: no question about
+// it ever waits, while theirs is the usual end that any program can use.
+func PipeToChild() (theirs, ours Handle, err error) { return pipeToChild() }
+
+// PipeFromChild is PipeToChild for a child's output: theirs is the end to
+// write, ours the end to read.
+func PipeFromChild() (theirs, ours Handle, err error) { return pipeFromChild() }
+
 // IsTerminal reports whether h, which is borrowed, is a terminal or console.
 func IsTerminal(h Handle) bool { return isTerminal(h) }
 
@@ -39,6 +49,11 @@ func NeverBlocks(h Handle) bool { return neverBlocks(h) }
 // Unread returns how many bytes wait in the pipe or socket h, which is borrowed,
 // and whether that could be told.
 func Unread(h Handle) (n int, known bool) { return unread(h) }
+
+// Peek opens a reading end of the pipe that h, which is borrowed, writes to, for
+// Unread to be asked of once h is closed. It is the caller's. The result is None
+// where the system can't: only Linux can.
+func Peek(h Handle) Handle { return peek(h) }
 
 // IsNull reports whether h, which is borrowed, is the null device.
 func IsNull(h Handle) bool { return isNull(h) }

@@ -34,3 +34,5 @@ func pipeCloexec() (fds [2]int, err error) {
 func dup2(from, to int) error { return unix.Dup2(from, to) }
 
 func grow(Handle, int) {}
+
+func peek(Handle) Handle { return None }

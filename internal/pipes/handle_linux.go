@@ -1,6 +1,10 @@
 package pipes
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	ioctlGetTermios = unix.TCGETS
@@ -28,3 +32,11 @@ func dup2(from, to int) error {
 }
 
 func grow(h Handle, size int) { _, _ = unix.FcntlInt(uintptr(h), unix.F_SETPIPE_SZ, size) }
+
+func peek(h Handle) Handle {
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", h), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return None
+	}
+	return Handle(fd)
+}

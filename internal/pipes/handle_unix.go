@@ -70,6 +70,13 @@ func pipe() (r, w Handle, err error) {
 	return r, w, nil
 }
 
+func pipeToChild() (theirs, ours Handle, err error) { return pipe() }
+
+func pipeFromChild() (theirs, ours Handle, err error) {
+	ours, theirs, err = pipe()
+	return theirs, ours, err
+}
+
 // Redirect makes descriptor target name the object of from (dup2). Children
 // inherit target, as they do every standard descriptor.
 func Redirect(from Handle, target int) error {

@@ -183,12 +183,12 @@ func neverBlocks(h Handle) bool {
 	}
 }
 
-// unread can't be told at the writing end of a pipe.
-func unread(Handle) (n int, known bool) { return 0, false }
-
 func isNull(h Handle) bool {
 	k, err := kindOf(h)
 	return err == nil && k == kindNull
 }
 
 func grow(Handle, int) {}
+
+// peek: a pipe has as many reading ends as it was made with.
+func peek(Handle) Handle { return None }

@@ -5,18 +5,37 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/windows"
 )
 
-// mustClose closes h at the end of the test, unless the test has done so.
+// ofTests has the open handles of the tests. A handle that is closed twice hits a stranger
+// with the same value, such as one of Go's runtime.
+var ofTests = struct {
+	sync.Mutex
+	open map[Handle]bool
+}{open: map[Handle]bool{}}
+
+// mustClose closes handles at the end of the test, unless closeNow has.
 func mustClose(t *testing.T, handles ...Handle) {
-	t.Cleanup(func() {
-		for _, h := range handles {
-			_ = Close(h)
-		}
-	})
+	ofTests.Lock()
+	defer ofTests.Unlock()
+	for _, h := range handles {
+		ofTests.open[h] = true
+		t.Cleanup(func() { closeNow(h) })
+	}
+}
+
+// closeNow closes a handle of mustClose, once.
+func closeNow(h Handle) {
+	ofTests.Lock()
+	defer ofTests.Unlock()
+	if ofTests.open[h] {
+		delete(ofTests.open, h)
+		_ = Close(h)
+	}
 }
 
 func newPipe(t *testing.T) (r, w Handle) {
@@ -98,7 +117,7 @@ func TestChildrenInheritNoneOfOurHandles(t *testing.T) {
 
 // The handle of this process has the value that means "no handle" elsewhere.
 func TestNoHandle(t *testing.T) {
-	for _, h := range []Handle{0, None, Handle(windows.CurrentThread()), closedHandle(t)} {
+	for _, h := range []Handle{0, None, Handle(windows.CurrentThread()), gone} {
 		if d, err := Duplicate(h); err == nil {
 			mustClose(t, d)
 			t.Errorf("Duplicate(%#x) gave %#x", h, d)

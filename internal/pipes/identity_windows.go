@@ -35,8 +35,9 @@ func identify(h Handle) (Identity, error) {
 	return Identity(string(k) + ":" + escape(detail)), nil
 }
 
-// pipeName returns the name below \Device\NamedPipe; anonymous pipes have one
-// as well, with the id of the process that made them and a counter.
+// pipeName returns the name below \Device\NamedPipe. A pipe of CreatePipe has
+// none on some systems; then it is its maker and the number that the system
+// knows it by, as far as that is told.
 func pipeName(h Handle) (string, error) {
 	// FILE_NAME_INFO: the length in bytes and then the name.
 	var info struct {
@@ -45,14 +46,21 @@ func pipeName(h Handle) (string, error) {
 	}
 	err := windows.GetFileInformationByHandleEx(windows.Handle(h), windows.FileNameInfo,
 		(*byte)(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)))
-	if err != nil {
-		return "", os.NewSyscallError("GetFileInformationByHandleEx", err)
-	}
 	n := min(int(info.length/2), len(info.name))
-	if n == 0 {
-		return "", os.NewSyscallError("GetFileInformationByHandleEx", windows.ERROR_INVALID_NAME)
+	if err == nil && n > 1 { // more than a backslash
+		return string(utf16.Decode(info.name[:n])), nil
 	}
-	return string(utf16.Decode(info.name[:n])), nil
+	return namelessPipe(h)
+}
+
+func namelessPipe(h Handle) (string, error) {
+	var number uint64
+	maker := PipeMaker(h)
+	err := queryFile(h, fileInternalInformation, unsafe.Pointer(&number), unsafe.Sizeof(number))
+	if err != nil && maker == 0 {
+		return "", os.NewSyscallError("NtQueryInformationFile", err)
+	}
+	return fmt.Sprintf("%x.%x", maker, number), nil
 }
 
 func fileIndex(h Handle) (string, error) {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -18,18 +19,25 @@ type input struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	queue   []byte
-	ended   bool   // close after what is queued
-	muted   bool   // takes no more, but stays open until it is ended
-	broken  bool   // nobody reads it any more
-	writing bool   // a write to the pipe is under way
-	written uint64 // bytes that the pipe has taken
-	done    chan struct{}
+	queue   [][]byte  // each no longer than what is read from the client at once
+	queued  int       // bytes in it
+	ended   bool      // close after what is queued
+	muted   bool      // takes no more, but stays open until it is ended
+	broken  bool      // nobody reads it any more
+	writing bool      // a write to the pipe is under way
+	written uint64    // bytes that the pipe has taken
+	since   time.Time // of the first of them
+
+	asked  bool         // drained matters, also once the pipe is closed
+	closed bool         // h is, or will be in an instant
+	peek   pipes.Handle // tells then what was not read, or None
+
+	done chan struct{}
 }
 
 // newInput takes ownership of h.
 func newInput(h pipes.Handle) *input {
-	in := &input{h: h, conn: pipes.NewConn(h), done: make(chan struct{})}
+	in := &input{h: h, conn: pipes.NewConn(h), peek: pipes.None, done: make(chan struct{})}
 	in.changed = sync.NewCond(&in.mu)
 	go in.run()
 	return in
@@ -37,8 +45,8 @@ func newInput(h pipes.Handle) *input {
 
 func (in *input) run() {
 	defer close(in.done)
-	defer in.conn.Retire(func() { _ = pipes.Close(in.h) })
-	var batch []byte
+	defer in.close()
+	defer in.keepPeek()
 	for {
 		in.mu.Lock()
 		for (len(in.queue) == 0 || in.writing) && !in.ended && !in.broken {
@@ -53,24 +61,46 @@ func (in *input) run() {
 			in.mu.Unlock()
 			continue
 		}
-		batch, in.queue = in.queue, batch[:0]
+		p := in.queue[0]
+		in.queue, in.queued = in.queue[1:], in.queued-len(p)
 		in.writing = true
 		in.mu.Unlock()
-		if !in.transfer(batch) {
+		if !in.transfer(p) {
 			return
 		}
 	}
 }
 
-// put queues p, which is copied. While there is no room it waits, unless giveUp
-// says that the input need not be served.
-func (in *input) put(p []byte, giveUp func() bool) {
+// close closes the pipe, and ends a write that is under way.
+func (in *input) close() { in.conn.Retire(func() { _ = pipes.Close(in.h) }) }
+
+// keepPeek is called before the pipe is closed.
+func (in *input) keepPeek() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	if in.asked {
+		in.peek = pipes.Peek(in.h)
+	}
+}
+
+// forget tells that nobody will ask any more.
+func (in *input) forget() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.asked = false
+	if in.peek != pipes.None {
+		_ = pipes.Close(in.peek)
+		in.peek = pipes.None
+	}
+}
+
+// put queues p, which is copied. While there is no room it waits and calls
+// full, which may find that the server does not use this input.
+func (in *input) put(p []byte, full func()) {
 	const look = 20 * time.Millisecond
 	for !in.tryPut(p) {
-		// Asked without the lock: it looks at the other input.
-		if giveUp() {
-			return
-		}
+		full() // without the lock: it looks at the other input
 		time.Sleep(look)
 	}
 }
@@ -82,10 +112,10 @@ func (in *input) tryPut(p []byte) bool {
 	if !in.wants() {
 		return true
 	}
-	if len(in.queue) > 0 && len(in.queue)+len(p) > inputMax {
+	if in.queued+len(p) > inputMax {
 		return false
 	}
-	in.queue = append(in.queue, p...)
+	in.queue, in.queued = append(in.queue, slices.Clone(p)), in.queued+len(p)
 	in.changed.Broadcast()
 	return true
 }
@@ -112,9 +142,12 @@ func (in *input) transfer(p []byte) (ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.writing = false
+	if in.written == 0 {
+		in.since = time.Now()
+	}
 	in.written += uint64(n)
 	if err != nil {
-		in.broken, in.queue = true, nil
+		in.broken, in.queue, in.queued = true, nil, 0
 	}
 	in.changed.Broadcast()
 	return err == nil
@@ -127,8 +160,8 @@ func (in *input) wants() bool { return !in.muted && !in.broken && !in.ended }
 func (in *input) mute() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.muted, in.queue = true, nil
-	in.changed.Broadcast()
+	in.muted, in.queue, in.queued = true, nil, 0
+	in.settle()
 }
 
 // end closes the input once all that is queued has been written.
@@ -136,17 +169,54 @@ func (in *input) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ended = true
+	in.settle()
+}
+
+// settle is called with the lock held when ended or muted has changed. Nobody
+// waits for a write to an input that is not used.
+func (in *input) settle() {
+	if in.ended && in.muted {
+		in.close()
+	}
 	in.changed.Broadcast()
 }
 
+// keepsUp reports whether the server reads the input, where the queue of the
+// other one is full: the pipe, which holds far less than that, has taken all.
+func (in *input) keepsUp() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.written > 0 && len(in.queue) == 0 && !in.writing && !in.broken
+}
+
 // drained reports whether the server has read all that was written to it, and
-// that was not nothing.
+// that was not nothing. A write that is under way counts: the server may have
+// read it before it is over.
 func (in *input) drained() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.written == 0 || len(in.queue) > 0 || in.writing || in.broken {
+	if in.written == 0 && !in.writing || len(in.queue) > 0 || in.broken {
 		return false
 	}
-	n, known := pipes.Unread(in.h)
+	n, known := in.unread()
 	return known && n == 0
+}
+
+// untouched reports whether the server has left something in the pipe.
+func (in *input) untouched() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n, known := in.unread()
+	return known && n > 0
+}
+
+func (in *input) unread() (n int, known bool) {
+	h := in.h
+	if in.closed {
+		h = in.peek
+	}
+	if h == pipes.None {
+		return 0, false
+	}
+	return pipes.Unread(h)
 }

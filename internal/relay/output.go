@@ -2,6 +2,7 @@ package relay
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
@@ -15,13 +16,18 @@ type output struct {
 	h    pipes.Handle
 	conn *pipes.Conn
 	done chan struct{}
+	read atomic.Int64 // bytes, given to take or on their way there
+	due  int64        // bytes that must have been read before the reading may end
 
 	// order is held from a look at bytes to their end on the wire, by the
 	// reader and by the timer of held frames.
 	order   sync.Mutex
 	scanner *frame.Scanner
+	looking bool   // the scanner is at work
 	batch   []byte // frames that the scanner has let through
 	first   bool   // no byte has been seen yet
+	frames  int64  // that passed
+	stray   Stray
 	timer   *time.Timer
 	closed  bool
 }
@@ -30,7 +36,7 @@ func (r *Relay) newOutput(h pipes.Handle, side Side) *output {
 	o := &output{r: r, side: side, h: h, conn: pipes.NewConn(h), done: make(chan struct{}), first: true}
 	o.scanner = frame.NewScanner(r.o.Frame, r.conversation, frame.Output{
 		Frame: o.frame,
-		Stray: r.o.Stray,
+		Stray: o.divert,
 		Note:  r.note,
 	})
 	o.timer = time.AfterFunc(time.Hour, o.tick)
@@ -48,6 +54,7 @@ func (o *output) run() {
 	for {
 		n, err := o.conn.Read(buf)
 		if n > 0 {
+			o.read.Add(int64(n))
 			o.take(buf[:n])
 		}
 		if err != nil {
@@ -57,12 +64,24 @@ func (o *output) run() {
 	}
 }
 
+// mark makes due what is in the pipe now.
+func (o *output) mark() {
+	// In this order: what is read in between counts for less, not for more.
+	o.due = o.read.Load()
+	if n, known := pipes.Unread(o.h); known {
+		o.due += int64(n)
+	}
+}
+
+// owes reports whether something is due that has not been read.
+func (o *output) owes() bool { return o.read.Load() < o.due }
+
 // take deals with bytes of the server.
 func (o *output) take(p []byte) {
 	o.order.Lock()
 	defer o.order.Unlock()
 	r := o.r
-	r.moved.Store(time.Now().UnixNano())
+	r.moved.Add(1)
 	r.mu.Lock()
 	if o.first && o.side == Aware && r.side == Undecided && p[0] == '\n' {
 		p = p[1:] // the announcement
@@ -75,13 +94,36 @@ func (o *output) take(p []byte) {
 		r.write(p)
 		return
 	case r.side != Undecided && r.side != o.side:
-		r.o.Stray(p)
+		r.mu.Unlock()
+		if r.o.Pace != nil {
+			r.o.Pace(len(p))
+		}
+		r.mu.Lock()
+		o.divert(p)
 		r.mu.Unlock()
 		return
 	}
+	o.scan(func(now time.Time) { o.scanner.Write(p, now) })
+}
+
+// scan has the scanner look, with the relay's lock held, and ends with finish.
+func (o *output) scan(look func(now time.Time)) {
 	now := time.Now()
-	o.scanner.Write(p, now)
+	o.looking = true
+	look(now)
+	o.looking = false
+	if side := o.r.side; side != Undecided && side != o.side {
+		o.surrender() // it may have found that out itself
+	}
 	o.finish(now)
+}
+
+// surrender diverts what has not gone anywhere yet: this is not the server's
+// side. A scanner that is looking does it afterwards.
+func (o *output) surrender() {
+	if !o.looking {
+		o.scanner.Surrender()
+	}
 }
 
 // frame is called by the scanner, with the relay's lock held.
@@ -91,16 +133,27 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 	case r.side != Undecided:
 	case o.side == Aware:
 		r.decideLocked(Aware)
-	case r.answers(kind) && !r.in.drained():
-		// A server that has read the extra pair and logs on its standard
-		// output is aware.
+	case !r.answers(kind):
+	case !r.in.drained():
 		r.decideLocked(Unmodified)
+	case r.stdin.untouched():
+		// It has read the extra pair, and logs on its standard output.
+		r.decideLocked(Aware)
 	}
 	if r.side != Undecided && r.side != o.side {
-		r.o.Stray(p)
+		o.divert(p)
 		return
 	}
+	if kind != frame.RawBytes {
+		o.frames++
+	}
 	o.batch = append(o.batch, p...)
+}
+
+// divert takes what is no frame of the wire, with the relay's lock held.
+func (o *output) divert(p []byte) {
+	o.stray.add(p)
+	o.r.o.Stray(p)
 }
 
 // answers reports whether a frame of a kind shows that the server serves.
@@ -133,9 +186,7 @@ func (o *output) tick() {
 		return
 	}
 	o.r.mu.Lock()
-	now := time.Now()
-	o.scanner.Tick(now)
-	o.finish(now)
+	o.scan(o.scanner.Tick)
 }
 
 func (o *output) end() {
@@ -145,9 +196,7 @@ func (o *output) end() {
 	if o.side == Aware {
 		o.r.decideLocked(Unmodified) // nobody has the extra pair any more
 	}
-	now := time.Now()
-	o.scanner.Close(now)
-	o.finish(now)
+	o.scan(o.scanner.Close)
 	o.closed = true
 	o.timer.Stop()
 }

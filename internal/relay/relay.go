@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,10 +32,16 @@ type Options struct {
 	// Stdin and Stdout are our ends of the server's 0 and 1; In and Out those
 	// of the extra pair, or None. They are owned by the relay.
 	Stdin, Stdout, In, Out pipes.Handle
+	// EndStdin: the standard input of an aware server ends, instead of staying
+	// open without data.
+	EndStdin bool
 
 	Frame frame.Options
 	// Stray takes what is no frame; it does not wait and does not keep p.
 	Stray func(p []byte)
+	// Pace, unless nil, may wait for room for n bytes of the output that has
+	// no frames, before they are given to Stray.
+	Pace func(n int)
 	// Note is told what is worth telling.
 	Note func(frame.Note)
 	// Failed is told that the wire fails, other than by a client that is gone.
@@ -52,14 +59,19 @@ type Relay struct {
 
 	stdin, in *input // in is nil when there is no extra pair
 	stdout    *output
-	out       *output // nil when there is no extra pair
-	inbound   atomic.Uint64
+	out       *output       // nil when there is no extra pair
+	inbound   atomic.Uint64 // bytes from the client
+	outbound  atomic.Int64  // bytes that the client has taken
+	lost      atomic.Int64  // bytes for a client that takes none any more
 	ended     chan struct{} // closed when the client's bytes have ended
 
-	wire  sync.Mutex  // one writer at a time
-	dead  atomic.Bool // nobody reads the wire, or it fails
-	busy  atomic.Bool // a write to the wire is under way
-	moved atomic.Int64
+	looked      sync.Once
+	readNothing atomic.Bool
+
+	wire  sync.Mutex   // one writer at a time
+	dead  atomic.Bool  // nobody reads the wire, or it fails
+	busy  atomic.Bool  // a write to the wire is under way
+	moved atomic.Int64 // changes with what is read from the server or written to the client
 }
 
 // Start starts to copy.
@@ -69,6 +81,7 @@ func Start(o Options) *Relay {
 	r.stdout = r.newOutput(o.Stdout, Unmodified)
 	if o.In != pipes.None {
 		r.in = newInput(o.In)
+		r.stdin.asked, r.in.asked = true, true
 		r.out = r.newOutput(o.Out, Aware)
 	} else {
 		r.side = Unmodified
@@ -100,13 +113,15 @@ func (r *Relay) pumpInbound() {
 		n, err := r.o.Wire.Read(buf)
 		if n > 0 {
 			r.inbound.Add(uint64(n))
-			r.mu.Lock()
-			r.conversation.Inbound(buf[:n])
-			_, known := r.conversation.Framing()
-			r.mu.Unlock()
-			if known && !framed {
-				framed = true
-				r.lookAgain()
+			if !framed || r.Side() != Aware { // else nobody asks what was said
+				r.mu.Lock()
+				r.conversation.Inbound(buf[:n])
+				_, known := r.conversation.Framing()
+				r.mu.Unlock()
+				if known && !framed {
+					framed = true
+					r.lookAgain()
+				}
 			}
 			r.deliver(buf[:n])
 		}
@@ -137,60 +152,80 @@ func (r *Relay) deliver(p []byte) {
 	case Aware:
 		r.in.write(p)
 	default:
-		r.stdin.put(p, func() bool { return r.settleFull(Aware, r.in) })
-		r.in.put(p, func() bool { return r.settleFull(Unmodified, r.stdin) })
+		r.stdin.put(p, r.settle)
+		r.in.put(p, r.settle)
 	}
 }
 
-// settleFull is asked when one input is full: the side of other wins if that
-// one is read.
-func (r *Relay) settleFull(side Side, other *input) bool {
-	if !other.drained() {
-		return false
+// settle is called while an input is full: a side that reads the other one
+// wins, or has produced a frame.
+func (r *Relay) settle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.in.keepsUp():
+		r.decideLocked(Aware)
+	case r.stdin.keepsUp(), r.stdout.frames > 0:
+		r.decideLocked(Unmodified)
 	}
-	r.decide(side)
-	return true
+}
+
+// EndInput ends the server's input once what is queued has been read, before
+// the client's end: where there are no signals, that asks a server to end.
+func (r *Relay) EndInput() { r.endInputs() }
+
+// Ended reports whether nobody is left who could write to the client.
+func (r *Relay) Ended() bool {
+	return isClosed(r.stdout.done) && (r.out == nil || isClosed(r.out.done))
 }
 
 func (r *Relay) endInputs() {
+	r.lookAtReading(true)
 	r.stdin.end()
 	if r.in != nil {
 		r.in.end()
 	}
 }
 
-// decide settles the side, once. What the loser prints is stray from now on,
-// and its input stays open without data until the client's end.
-func (r *Relay) decide(side Side) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.decideLocked(side)
-}
-
+// decideLocked settles the side, once. What the loser prints is stray from now
+// on, and its input stays open without data until the client's end.
 func (r *Relay) decideLocked(side Side) {
 	if r.side != Undecided {
 		return
 	}
 	r.side = side
-	if side == Aware {
-		go r.stdin.mute()
-	} else {
-		go r.in.mute()
+	r.stdin.forget()
+	r.in.forget()
+	if side == Unmodified {
+		r.out.surrender()
+		r.in.mute()
+		return
+	}
+	r.stdout.surrender()
+	r.stdin.mute()
+	if r.o.EndStdin {
+		r.stdin.end()
 	}
 }
 
 // write puts p on the wire. It waits for the client, and only the server's own
 // outputs wait with it.
 func (r *Relay) write(p []byte) {
-	if len(p) == 0 || r.dead.Load() {
+	if len(p) == 0 {
+		return
+	}
+	if r.dead.Load() {
+		r.lost.Add(int64(len(p)))
 		return
 	}
 	r.wire.Lock()
 	defer r.wire.Unlock()
 	r.busy.Store(true)
-	_, err := r.o.Wire.Write(p)
+	n, err := r.o.Wire.Write(p)
 	r.busy.Store(false)
-	r.moved.Store(time.Now().UnixNano())
+	r.outbound.Add(int64(n))
+	r.lost.Add(int64(len(p) - n))
+	r.moved.Add(1)
 	if err == nil {
 		return
 	}
@@ -200,31 +235,39 @@ func (r *Relay) write(p []byte) {
 	}
 }
 
-// Drain delivers what the server has written before its end, however slowly
-// the client reads, and stops. Other processes that keep the pipes get quiet
-// without a byte, and limit in all.
+// Drain is for the time after the server's end. It delivers what the server has
+// written, however slowly the client reads, and then stops. Other processes that
+// keep the pipes get quiet without a byte, and limit in all.
 func (r *Relay) Drain(quiet, limit time.Duration) {
-	outputs := []*output{r.stdout}
+	r.lookAtReading(false)
+	open := []*output{r.stdout}
 	if r.out != nil {
-		outputs = append(outputs, r.out)
+		open = append(open, r.out)
 	}
-	r.moved.Store(time.Now().UnixNano())
-	end := time.Now().Add(limit)
-	const look = 20 * time.Millisecond
-	for _, o := range outputs {
-		for !isClosed(o.done) {
-			now := time.Now()
-			switch {
-			case r.busy.Load():
-				end = now.Add(limit) // the client is slow
-			case now.Sub(time.Unix(0, r.moved.Load())) >= quiet, now.After(end):
-				o.stop()
-			}
-			select {
-			case <-o.done:
-			case <-time.After(look):
-			}
+	for _, o := range open {
+		o.mark()
+	}
+	// Time goes by in slices, so that a stop of this process or of the whole
+	// machine counts as one slice, and never as quiet.
+	slice := max(quiet/15, time.Millisecond)
+	seen := r.moved.Load()
+	for still, spent := time.Duration(0), time.Duration(0); still < quiet && spent < limit; {
+		time.Sleep(slice)
+		open = slices.DeleteFunc(open, func(o *output) bool { return isClosed(o.done) })
+		if len(open) == 0 {
+			break
 		}
+		still, spent = still+slice, spent+slice
+		if now := r.moved.Load(); now != seen {
+			seen, still = now, 0
+		}
+		if r.busy.Load() || slices.ContainsFunc(open, (*output).owes) {
+			still, spent = 0, 0 // the client is slow
+		}
+	}
+	for _, o := range open {
+		o.stop()
+		<-o.done
 	}
 	r.stdin.end()
 	if r.in != nil {

@@ -113,11 +113,32 @@ func (s *session) read(f *file, want string) {
 	}
 }
 
-func (s *session) readEnd(f *file) {
+// anything may come before an end.
+const anything = true
+
+func (s *session) readEnd(f *file, before ...bool) {
 	s.t.Helper()
-	if rest, err := io.ReadAll(f); err != nil || len(rest) > 0 {
-		s.t.Fatalf("read %q, %v, want the end", rest, err)
+	if rest, err := io.ReadAll(f); err != nil || len(rest) > 0 && before == nil {
+		s.t.Fatalf("read %.100q, %v, want the end", rest, err)
 	}
+}
+
+// awaitRead waits until the relay has read n bytes of an output.
+func (s *session) awaitRead(o *output, n int) {
+	s.t.Helper()
+	for limit := deadline(s.t); o.read.Load() < int64(n); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			s.t.Fatalf("the relay has read %d bytes, want %d", o.read.Load(), n)
+		}
+	}
+}
+
+// deadline is when to give up.
+func deadline(t *testing.T) time.Time {
+	if d, ok := t.Deadline(); ok {
+		return d.Add(-time.Second)
+	}
+	return time.Now().Add(time.Minute)
 }
 
 // finish ends the server and returns what was stray.
@@ -208,17 +229,30 @@ func needsUnread(t *testing.T) {
 
 // A server that has read the extra pair and logs a reply on its standard
 // output is aware.
-func TestALogOfAReplyDecidesNothing(t *testing.T) {
+func TestALogOfAReplyIsStray(t *testing.T) {
 	needsUnread(t)
 	s := newSession(t, true)
 	s.write(s.client.out, request)
 	s.read(s.pair.in, request)
 	s.write(s.std.out, response)
-	s.read(s.client.in, response) // undecided, it passes
-	s.wantSide(Undecided)
-	s.write(s.pair.out, response)
-	s.read(s.client.in, response)
+	s.write(s.pair.out, response+notice)
+	s.read(s.client.in, response+notice)
 	s.wantSide(Aware)
+	if got := s.finish(); got != response {
+		t.Errorf("stray %q", got)
+	}
+}
+
+// A server that has read both says nothing by a reply on its standard output.
+func TestAReplyOfAReaderOfBothDecidesNothing(t *testing.T) {
+	needsUnread(t)
+	s := newSession(t, true)
+	s.write(s.client.out, request)
+	s.read(s.pair.in, request)
+	s.read(s.std.in, request)
+	s.write(s.std.out, response)
+	s.read(s.client.in, response)
+	s.wantSide(Undecided)
 }
 
 func TestTheEndOfTheExtraPairDecidesUnmodified(t *testing.T) {

@@ -1,0 +1,135 @@
+package relay
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
+)
+
+func (s Side) String() string {
+	switch s {
+	case Unmodified:
+		return "unmodified"
+	case Aware:
+		return "aware"
+	default:
+		return "undecided"
+	}
+}
+
+// Stats says what a relay has done so far.
+type Stats struct {
+	Side     Side
+	Framing  frame.Framing // Auto while it is not known
+	Inbound  Traffic       // from the client
+	Outbound Traffic       // to the client, as far as it took it
+	Lost     int64         // outbound bytes that came when nobody read the wire any more
+
+	// ReadNothing: all that the server was given was unread when its input
+	// ended, or it did. False where that can't be told.
+	ReadNothing bool
+
+	// What each of the server's outputs has sent that was no frame.
+	StrayStdout, StrayExtra Stray
+
+	Repairs [frame.Repairs]int64 // by kind
+	Glued   int64                // frames that passed with noise on their line
+	Joined  int64                // messages over several lines that passed
+	Copies  int64                // logged messages that were diverted
+	TooLong int64                // messages over the limit that were diverted
+}
+
+// Traffic is one direction. Frames are those that the relay has told from each
+// other: what passes unread, as everything does in raw framing and all of an
+// aware server once it is known to be one, counts in Bytes alone.
+type Traffic struct{ Frames, Bytes int64 }
+
+// Stray counts bytes, and lines begun: an unfinished last one counts.
+type Stray struct {
+	Bytes, Lines int64
+	open         bool // the last line has no end yet
+}
+
+func (s *Stray) add(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	s.Bytes += int64(len(p))
+	s.Lines += int64(bytes.Count(p, lineEnd))
+	if s.open {
+		s.Lines-- // it was counted when it began
+	}
+	if s.open = p[len(p)-1] != '\n'; s.open {
+		s.Lines++
+	}
+}
+
+var lineEnd = []byte{'\n'}
+
+// Stats may be called at any time, and after Drain tells of the whole session.
+func (r *Relay) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	framing, _ := r.conversation.Framing()
+	s := Stats{
+		Side:        r.side,
+		Framing:     framing,
+		Inbound:     Traffic{r.conversation.Frames(), int64(r.inbound.Load())},
+		Outbound:    Traffic{0, r.outbound.Load()},
+		Lost:        r.lost.Load(),
+		ReadNothing: r.readNothing.Load(),
+		StrayStdout: r.stdout.stray,
+	}
+	s.add(r.stdout)
+	if r.out != nil {
+		s.StrayExtra = r.out.stray
+		s.add(r.out)
+	}
+	return s
+}
+
+func (s *Stats) add(o *output) {
+	s.Outbound.Frames += o.frames
+	c := o.scanner.Stats()
+	for kind, n := range c.Repairs {
+		s.Repairs[kind] += n
+	}
+	s.Glued += c.Glued
+	s.Joined += c.Joined
+	s.Copies += c.Copies
+	s.TooLong += c.TooLong
+}
+
+// haste is how soon a client may end that a server could not have read by then.
+const haste = time.Second
+
+// lookAtReading finds out, once, whether the server reads, while the inputs are
+// still open to be asked.
+func (r *Relay) lookAtReading(clientEnds bool) {
+	r.looked.Do(func() {
+		for _, in := range []*input{r.stdin, r.in} {
+			if in == nil {
+				continue
+			}
+			read, since, known := in.anyRead()
+			if read || !known || clientEnds && time.Since(since) < haste {
+				return
+			}
+		}
+		r.readNothing.Store(true)
+	})
+}
+
+// anyRead reports whether the server has read anything of the input, since
+// there was something to read.
+func (in *input) anyRead() (read bool, since time.Time, known bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended || in.broken || in.written == 0 {
+		return false, in.since, false
+	}
+	n, known := pipes.Unread(in.h)
+	return uint64(n) < in.written, in.since, known
+}
