@@ -56,15 +56,26 @@ const (
 	strayFile                      // config.StrayFile
 )
 
+// stdinKind is what the standard input is of a server that has the wire on
+// descriptors of its own.
+type stdinKind uint8
+
+const (
+	stdinUsual    stdinKind = iota // null with --wire=fds, else a lifeline
+	stdinNull                      // the null device, or at its end once the server shows that it is aware
+	stdinLifeline                  // an open pipe without data
+)
+
 // config holds every setting of one call, defaults filled in. For attach,
 // demo and version only the log settings, Off and (attach) Argv mean anything.
 type config struct {
 	Wire      string // "auto", "fds" or "stdio"
 	Frame     frame.Options
 	Stray     strayTarget
-	StrayFile string   // path for strayFile, as given: relative to our directory, not to Dir
-	StrayMax  int64    // bytes in StrayFile before it is rotated; at least 1
-	Lifeline  bool     // the server's descriptor 0 is an open pipe without data, not the null device
+	StrayFile string // path for strayFile, as given: relative to our directory, not to Dir
+	StrayMax  int64  // bytes in StrayFile before it is rotated; at least 1
+	Stdin     stdinKind
+	Summary   string   // path to which a summary is appended at the end; "stderr" is ours, "" is none
 	Dir       string   // the server's working directory; "" is ours. Not checked by parse
 	Env       []string // NAME=VALUE, in the order given; the last one of a name wins
 
@@ -101,6 +112,28 @@ func (w *word) Decode(ctx *kong.DecodeContext) error {
 	*w = word(value)
 	return nil
 }
+
+// place is the value of a flag that may stand alone, which is stderr, or have a
+// value, by "=" only.
+type place string
+
+// IsBool implements kong.BoolMapperValue: the next argument is no value.
+func (*place) IsBool() bool { return true }
+
+// Decode implements kong.MapperValue.
+func (p *place) Decode(ctx *kong.DecodeContext) error {
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		*p = onStderr
+		return nil
+	}
+	var value word
+	err := value.Decode(ctx)
+	*p = place(value)
+	return err
+}
+
+// onStderr is a place that is no file.
+const onStderr = "stderr"
 
 // words is the value of a flag that may be given more than once.
 type words []string
@@ -157,6 +190,7 @@ type flags struct {
 	Stray    word  `name:"stray"`
 	StrayMax word  `name:"stray-max"`
 	Stdin    word  `name:"stdin"`
+	Summary  place `name:"summary"`
 	Cwd      word  `name:"cwd"`
 	Env      words `name:"env"`
 
@@ -288,17 +322,18 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 	var noRepair bool
 	settings := []setting{
 		{"log-level", given.LogLevel, c.setLogLevel},
-		{"log-format", given.LogFormat, c.setLogFormat},
+		{"log-format", given.LogFormat, eitherTo(&c.LogFormat, "text", formatText, "json", formatJSON)},
 		{"wire", given.Wire, c.setWire},
 		{"framing", given.Framing, c.setFraming},
-		{"glued", given.Glued, c.setGlued},
+		{"glued", given.Glued, eitherTo(&c.Frame.Glued, "pass", true, "divert", false)},
 		{"no-repair", onOff(given.NoRepair), switchTo(&noRepair)},
 		{"strict-ids", onOff(given.StrictIDs), switchTo(&c.Frame.StrictIDs)},
 		{"max-frame", given.MaxFrame, c.setMaxFrame},
 		{"stray", given.Stray, c.setStray},
 		{"stray-max", given.StrayMax, c.setStrayMax},
-		{"stdin", given.Stdin, c.setStdin},
-		{"cwd", given.Cwd, c.setCwd},
+		{"stdin", given.Stdin, eitherTo(&c.Stdin, "null", stdinNull, "lifeline", stdinLifeline)},
+		{"summary", word(given.Summary), textTo(&c.Summary)},
+		{"cwd", given.Cwd, textTo(&c.Dir)},
 		{"stop-timeout", given.StopTimeout, durationTo(&c.StopTimeout, false)},
 		{"eof-timeout", given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
 		{"watch-parent", given.WatchParent, switchTo(&c.WatchParent)},
@@ -404,16 +439,19 @@ func (c *config) setLogLevel(value string) error {
 	return nil
 }
 
-func (c *config) setLogFormat(value string) error {
-	switch value {
-	case "text":
-		c.LogFormat = formatText
-	case "json":
-		c.LogFormat = formatJSON
-	default:
-		return errors.New("must be text or json")
+// eitherTo sets a to the first or the second value by the name that is given.
+func eitherTo[T any](to *T, first string, one T, second string, other T) func(string) error {
+	return func(value string) error {
+		switch value {
+		case first:
+			*to = one
+		case second:
+			*to = other
+		default:
+			return fmt.Errorf("must be %s or %s", first, second)
+		}
+		return nil
 	}
-	return nil
 }
 
 func (c *config) setWire(value string) error {
@@ -428,18 +466,6 @@ func (c *config) setWire(value string) error {
 func (c *config) setFraming(value string) (err error) {
 	c.Frame.Framing, err = frame.ParseFraming(value)
 	return err
-}
-
-func (c *config) setGlued(value string) error {
-	switch value {
-	case "pass":
-		c.Frame.Glued = true
-	case "divert":
-		c.Frame.Glued = false
-	default:
-		return errors.New("must be pass or divert")
-	}
-	return nil
 }
 
 func (c *config) setMaxFrame(value string) error {
@@ -486,21 +512,12 @@ func (c *config) setStrayMax(value string) error {
 	return nil
 }
 
-func (c *config) setStdin(value string) error {
-	switch value {
-	case "null":
-		c.Lifeline = false
-	case "lifeline":
-		c.Lifeline = true
-	default:
-		return errors.New("must be null or lifeline")
+// textTo sets a text that can't be wrong.
+func textTo(to *string) func(string) error {
+	return func(value string) error {
+		*to = value
+		return nil
 	}
-	return nil
-}
-
-func (c *config) setCwd(value string) error {
-	c.Dir = value
-	return nil
 }
 
 // durationTo sets a time such as 1.5s or 2m. "off" is 0, where there may be
@@ -642,9 +659,13 @@ Flags:
   --stray=stderr       where stray output goes: stderr, null, log (each line
                        becomes a log line) or file:PATH (appended)
   --stray-max=64MiB    size at which that file is rotated; one old file is kept
-  --stdin=null         the server's standard input: null, or lifeline, which
-                       stays open and never has data, for servers that quit
-                       when their standard input ends
+  --stdin=lifeline     the standard input of a server that has the wire on
+                       descriptors of its own: lifeline, which stays open and
+                       never has data, for servers that quit when their standard
+                       input ends; or null, the default with --wire=fds
+  --summary[=FILE]     at the end, write what has passed, was diverted or was
+                       put right, as one JSON object, to stderr, or appended to
+                       FILE
   --cwd=DIR            start the server in DIR
   --stop-timeout=5s    how long a server that was asked to end, since its client
                        is gone, has before it is killed

@@ -36,7 +36,7 @@ func handedOver(cfg config, wire *guard.Wire, o *outlets) (*ends, error) {
 		stdout: o.stdout, stderr: o.stderr, mode: handover.Fds,
 		in: pipes.Handle(wire.Descriptor(guard.In)), out: pipes.Handle(wire.Descriptor(guard.Out)),
 	}
-	stdin, err := openStdin(cfg.Lifeline)
+	stdin, err := openStdin(cfg.Stdin == stdinLifeline)
 	if err != nil {
 		return nil, err
 	}
@@ -59,27 +59,19 @@ func relayed(o *outlets, extra bool) (e *ends, ours relayPipes, err error) {
 	e = &ends{stderr: o.stderr, in: pipes.None, out: pipes.None, mode: handover.Auto}
 	ours = relayPipes{pipes.None, pipes.None, pipes.None, pipes.None}
 	var errs []error
-	input := func(theirs, ours *pipes.Handle) {
-		r, w, err := pipes.Pipe()
-		*theirs, *ours = r, w
+	connect := func(pipe func() (theirs, ours pipes.Handle, err error), theirs, ours *pipes.Handle) {
+		t, o, err := pipe()
+		*theirs, *ours = t, o
 		errs = append(errs, err)
 		if err == nil {
-			e.own(r)
+			e.own(t)
 		}
 	}
-	output := func(theirs, ours *pipes.Handle) {
-		r, w, err := pipes.Pipe()
-		*theirs, *ours = w, r
-		errs = append(errs, err)
-		if err == nil {
-			e.own(w)
-		}
-	}
-	input(&e.stdin, &ours.stdin)
-	output(&e.stdout, &ours.stdout)
+	connect(pipes.PipeToChild, &e.stdin, &ours.stdin)
+	connect(pipes.PipeFromChild, &e.stdout, &ours.stdout)
 	if extra {
-		input(&e.in, &ours.in)
-		output(&e.out, &ours.out)
+		connect(pipes.PipeToChild, &e.in, &ours.in)
+		connect(pipes.PipeFromChild, &e.out, &ours.out)
 	}
 	if err := errors.Join(errs...); err != nil {
 		e.close()

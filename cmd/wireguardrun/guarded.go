@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/handover"
@@ -11,41 +12,60 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
-// guarded is the one job: claim our own stdio, give the wire to the server on
-// extra descriptors, wait for its end, put everything back.
+// guarded is one run of a server: the result is our exit code, if we do not die
+// of the signal that the server has died of.
 func guarded(cfg config) int {
-	// First of all, so that no signal is lost between here and the start.
-	signals := proc.ListenForward()
+	l := &life{cfg: cfg, terminal: pipes.None, keeping: keeping{run: proc.NewRun()}}
+	if cfg.Keeper {
+		l.keeping.start() // beside all that comes before the server's start
+	}
+	// Before the rest, so that no signal is lost between here and the start.
+	l.signals = proc.ListenForward()
+	status := l.session(cfg)
+	l.keeping.dismiss()
+	l.keeping.wait(l.events)
+	if status.Signal != 0 {
+		proc.DieOf(status.Signal)
+	}
+	return childExitCode(status.Code, status.Signal)
+}
+
+// session is the one job: claim our own stdio, give the wire to the server,
+// wait for its end, put everything back. The result is the server's status, or
+// our exit code for an error that has been told.
+func (l *life) session(cfg config) proc.Status {
+	failed := func(err error) proc.Status { return proc.Status{Code: report(configuredSay(cfg), err)} }
+	began := time.Now()
 
 	if err := takeFromParent(); err != nil {
-		return report(configuredSay(cfg), err)
+		return failed(err)
 	}
 	// Only now: before, descriptor 1 may have been a parent's diversion, which
 	// is stderr.
 	stderrIsWire := pipes.SharesFile(pipes.Standard(2), pipes.Standard(1))
 	c, err := resolve(cfg, os.Environ())
 	if err != nil {
-		return report(configuredSay(cfg), err)
+		return failed(err)
+	}
+	sum, err := openSummary(cfg.Summary)
+	if err != nil {
+		return failed(err)
 	}
 	o, err := openOutlets(cfg, stderrIsWire)
 	if err != nil {
-		return report(configuredSay(cfg), err)
+		return failed(err)
 	}
-	l := &life{cfg: cfg, say: o.say, signals: signals, terminal: pipes.None}
+	l.say = o.say
 	if cfg.Wire == "fds" {
 		// A relay reads the terminal itself, so there the foreground stays ours.
 		l.terminal = proc.ForegroundTerminal()
 	}
-	var mark string
-	l.run, mark = proc.NewRun(c.Env)
-	c.Env = proc.Environ(c.Env, []string{mark}, nil)
-	l.startKeeper()
+	c.Env = proc.Environ(c.Env, []string{proc.MarkOf(l.keeping.run, c.Env)}, nil)
 	wire, err := guard.Claim()
 	if err != nil {
-		l.dropKeeper()
 		o.started()
 		o.close()
-		return report(configuredSay(cfg), err)
+		return failed(err)
 	}
 	if err := wire.Err(); err != nil {
 		tellDegraded(o.say, wire.State(), err)
@@ -61,27 +81,35 @@ func guarded(cfg config) int {
 	}
 	if l.relay != nil {
 		l.deliver(wire)
+	} else {
+		l.lookUnread()
 	}
 	l.takeForeground()
 	if err := wire.Release(); err != nil {
 		o.say.warn().Err(err).Msg("cannot put standard input and output back as they were")
 	}
 	if started != nil {
-		l.dropKeeper()
 		// Nothing has been on the wire yet, so this is said even where
 		// stderr is the wire.
 		o.close()
-		return report(configuredSay(cfg), started)
+		return failed(started)
 	}
 	if err != nil {
 		o.say.fail(err)
 		status = proc.Status{Code: exitFailure}
 	}
-	o.close()
-	if status.Signal != 0 {
-		proc.DieOf(status.Signal)
+	o.drain()
+	l.account(o)
+	if cfg.Summary == onStderr {
+		_ = newSummary(cfg, began, status, l.relay, o).write(o.messages)
 	}
-	return childExitCode(status.Code, status.Signal)
+	o.flush()
+	if sum != nil {
+		if err := closeSummary(sum, newSummary(cfg, began, status, l.relay, o)); err != nil {
+			configuredSay(cfg).fail(err)
+		}
+	}
+	return status
 }
 
 // launch starts the server, and the relay if there is one.
@@ -121,13 +149,14 @@ func (l *life) start(c proc.Command, e *ends) error {
 	c.Terminal = l.terminal
 	c.ListenPID = proc.TakesListeners(c.Env)
 	c.Tree = true
-	l.awaitKeeper()
+	l.keeping.await(l.say)
 	p, err := proc.Start(c)
 	if err != nil {
 		return launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
 	}
-	l.server, l.tree = p, proc.NewTree(p, l.run)
-	l.guard()
+	l.server, l.events, l.tree = p, p.Events(), proc.NewTree(p, l.keeping.run)
+	l.ending.start = time.Now()
+	l.keeping.guard(l.tree)
 	l.holding = []uintptr{uintptr(e.stdin), uintptr(e.stdout)}
 	if e.in != pipes.None {
 		l.holding = []uintptr{uintptr(e.in), uintptr(e.out)}
@@ -142,8 +171,12 @@ func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 	l.relay = relay.Start(relay.Options{
 		Wire:  wire,
 		Stdin: ours.stdin, Stdout: ours.stdout, In: ours.in, Out: ours.out,
-		Frame:  l.cfg.Frame,
-		Stray:  func(p []byte) { o.stray.Put("stdout", p) },
+		Frame:    l.cfg.Frame,
+		EndStdin: l.cfg.Stdin == stdinNull,
+		Stray: func(p []byte) {
+			l.strayed(p)
+			o.stray.Put("stdout", p)
+		},
 		Note:   l.note,
 		Failed: func(err error) { l.failed <- err },
 	})

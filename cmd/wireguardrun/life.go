@@ -19,10 +19,12 @@ const (
 	peace = 2 * time.Second
 	// look is how often the rest of a process group is looked for.
 	look = 50 * time.Millisecond
-	// dismissal is how long the keeper's end is waited for.
-	dismissal = 100 * time.Millisecond
-	// keepers is how often a keeper that was killed is replaced.
-	keepers = 3
+	// settled is when the server's own start does not need all processors any
+	// more, so that the rest of the signals can be seen to.
+	settled = 100 * time.Millisecond
+	// answer is how long after a stop was passed on the server's stop is its
+	// answer.
+	answer = 5 * time.Second
 )
 
 // life is one run of a server, from its start to the end of all that belongs
@@ -31,12 +33,9 @@ type life struct {
 	cfg      config
 	say      *say
 	server   *proc.Process
-	run      string // the name of this run
+	events   <-chan proc.Event // of the server; nil before its start
 	tree     proc.Tree
-	keeper   *proc.Keeper      // nil when there is none
-	starting chan *proc.Keeper // where one that is being started comes, else nil
-	guarding bool              // the keeper knows the server's group
-	replaced int               // keepers that were
+	keeping  keeping
 	signals  proc.Signals
 	terminal pipes.Handle // whose foreground the server has, or None
 	in, out  pipes.Handle // the wire; borrowed
@@ -45,10 +44,13 @@ type life struct {
 	failed   chan error   // of the wire, from the relay
 	wireErr  error        // the first of them
 
-	status     *proc.Status // of the server, once it has ended
+	firstStray bool // the first stray output has been told
+	unread     int  // bytes of the client that the server has left, without a relay
+
+	ending     ending // of the server
 	inputEnded bool
 	clientGone bool
-	stopping   bool // a stop was passed on, and we stop with the server
+	stopAsked  time.Time // when a stop was passed on, with which we stop too
 
 	stoppedByTerminal bool // the server is, and only we know
 	front             bool // the server has the foreground from us
@@ -63,14 +65,14 @@ type life struct {
 func (l *life) live() (proc.Status, error) {
 	l.front = l.terminal != pipes.None
 	go proc.CloseInherited()
-	go l.signals.ListenAll()
+	time.AfterFunc(settled, l.signals.ListenAll)
 	signs := client.Watch(client.Options{
 		In: l.in, Out: l.out,
 		Activity:      l.activity,
 		Parent:        l.cfg.WatchParent,
 		HangupIgnored: proc.HangupIgnored(),
 	})
-	events := l.server.Events()
+	events := l.events
 	for !l.over() {
 		select {
 		case sig := <-l.signals.C():
@@ -78,47 +80,48 @@ func (l *life) live() (proc.Status, error) {
 		case e, ok := <-events:
 			if !ok {
 				events = nil
-				if l.status == nil {
+				if l.ending.by == 0 {
 					return proc.Status{}, errors.New("wait for the server: its end was not told")
 				}
 			}
 			l.happened(e)
 		case sign := <-signs:
 			l.saw(sign)
-		case k := <-l.starting:
-			l.keeperStarted(k)
-			l.guard()
+		case k := <-l.keeping.starting:
+			l.keeping.started(k, l.say)
+			l.keeping.guard(l.tree)
 		case err := <-l.failed:
 			l.wireFailed(err)
 		case <-l.limit:
 			l.say.info().Dur("after", l.cfg.EOFTimeout).Msg("the server still runs after the end of its input: it is ended")
+			l.ending.ask(byLimit)
 			l.end()
 		case <-l.ask:
 			l.end()
 		case <-l.insist:
-			l.tree.Kill()
+			l.kill()
 			l.insist = nil
 		case <-l.again:
 			l.again = nil
 		}
 	}
-	l.leave(events)
-	return *l.status, l.wireErr
+	l.leave()
+	return l.ending.status, l.wireErr
 }
 
 // over reports whether nothing is left to wait for. The server's end is the
 // end of the session, but for two cases: a launcher has left the server behind
 // in its group, or the client is gone and the tree has to go too.
 func (l *life) over() bool {
-	if l.status == nil || l.again != nil {
+	if l.ending.by == 0 || l.again != nil {
 		return false
 	}
 	var on bool
 	switch {
 	case l.clientGone:
 		on = l.insist != nil && l.tree.Alive()
-	case *l.status == proc.Status{} && !l.inputEnded:
-		on = l.tree.GroupAlive() && l.tree.GroupHolds(l.holding...)
+	case l.ending.status == proc.Status{} && !l.inputEnded:
+		on = l.tree.GroupAlive() && l.serves()
 	}
 	if on {
 		l.again = time.After(look)
@@ -126,41 +129,30 @@ func (l *life) over() bool {
 	return !on
 }
 
-// leave takes care of what the server has left behind: its group is asked to
-// end, and the keeper insists. Daemons that left the group are left alone.
-func (l *life) leave(events <-chan proc.Event) {
-	l.awaitKeeper()
-	left := !l.clientGone && l.tree.GroupAlive()
-	if left {
-		l.tree.SignalGroup(proc.Terminate)
+// serves reports whether what is left of the server's group can still speak to
+// the client.
+func (l *life) serves() bool {
+	if l.relay != nil && l.relay.Ended() {
+		return false
 	}
-	switch {
-	case l.keeper == nil:
-	case left:
-		l.keeper.KillLater()
-	default:
-		l.dismissKeeper(events)
-	}
+	return l.tree.GroupHolds(l.holding...)
 }
 
-// dismissKeeper ends the keeper and waits for that: where nobody adopts
-// orphans, as in many containers, it would stay as a zombie.
-func (l *life) dismissKeeper(events <-chan proc.Event) {
-	l.keeper.Dismiss()
-	for limit := time.After(dismissal); ; {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				l.keeper.Wait() // it came too late for the waiter
-				return
-			}
-			if e.Kind == proc.OtherExited && e.Pid == l.keeper.Pid() {
-				return
-			}
-		case <-limit:
-			return
-		}
+// leave takes care of what the server has left behind: its group is asked to
+// end, and the keeper insists. Daemons that left the group are left alone.
+func (l *life) leave() {
+	l.keeping.await(l.say)
+	switch {
+	case l.clientGone || !l.tree.GroupAlive():
+		l.keeping.dismiss()
+		return
+	case os.Getpid() == 1:
+		defer l.keeping.dismiss() // it would end with us, as everything does
+		defer l.tree.EndGroup()
+	default:
+		defer l.keeping.killLater()
 	}
+	l.tree.SignalGroup(proc.Terminate)
 }
 
 // pass passes a signal on to the server's group, once.
@@ -168,8 +160,13 @@ func (l *life) pass(sig os.Signal) {
 	switch {
 	case proc.IsContinue(sig) && l.terminal != pipes.None:
 		l.front = proc.GiveForeground(l.terminal, l.server)
+	case proc.IsContinue(sig):
+		l.stopAsked = time.Time{}
 	case proc.IsTerminalStop(sig):
-		l.stopping = true
+		l.stopAsked = time.Now()
+	case proc.Ends(sig):
+		l.ending.ask(bySignal)
+		l.ending.signal = sig
 	}
 	if err := l.server.Signal(sig); err != nil {
 		l.say.debug().Err(err).Msg("signal not passed on")
@@ -185,38 +182,29 @@ func (l *life) pass(sig os.Signal) {
 func (l *life) happened(e proc.Event) {
 	switch e.Kind {
 	case proc.Exited:
-		l.status = &e.Status
-		if !l.clientGone && l.clientEnds() {
-			l.clientGone = true // no news for anybody
-		}
+		l.clientGone = l.clientGone || l.clientEnds(e.Status) // no news for anybody
+		l.ending.over(e.Status, l.clientGone, l.cfg.StopTimeout)
 		if l.clientGone && l.insist == nil {
 			l.end() // what it has left behind
 		}
 	case proc.Stopped:
 		l.stopped(e.Signal)
 	case proc.OtherExited:
-		l.awaitKeeper() // its end may be told before its start
-		l.guard()
-		if l.keeper != nil && e.Pid == l.keeper.Pid() {
-			l.keeper = nil
-			if l.replaced++; l.replaced <= keepers {
-				l.startKeeper()
-			}
-		}
+		l.keeping.ended(e.Pid, l.tree, l.say)
 	}
 }
 
 // clientEnds reports whether the client is gone at the server's end. A process
 // that is killed does not lose all its descriptors in one instant, so where
 // something would be left behind, half a sign is given some time.
-func (l *life) clientEnds() bool {
+func (l *life) clientEnds(server proc.Status) bool {
 	const looks, pause = 10, 10 * time.Millisecond
 	for range looks {
 		if client.Gone(l.in, l.out) {
 			return true
 		}
 		// The end of a terminal's session is told by a signal first.
-		half := client.Going(l.in, l.out) || proc.IsHangup(l.status.Signal)
+		half := client.Going(l.in, l.out) || proc.IsHangup(server.Signal)
 		if !half || !l.tree.Alive() {
 			return false
 		}
@@ -229,11 +217,11 @@ func (l *life) clientEnds() bool {
 // passed on, one of our own, so that the shell gets its prompt. Whoever stops
 // the server alone also lets it go on.
 func (l *life) stopped(sig int) {
+	ours := l.answers(sig, time.Now())
+	l.stopAsked = time.Time{}
 	switch {
-	case l.terminal != pipes.None:
+	case ours:
 		l.takeForeground()
-		proc.StopSelf()
-	case l.stopping:
 		proc.StopSelf()
 	case proc.StoppedForTerminal(sig):
 		l.stoppedByTerminal = true
@@ -241,7 +229,12 @@ func (l *life) stopped(sig int) {
 			Str(hintField, "give it the wire by pipes, or start wireguardrun in the foreground").
 			Msg("the server was stopped because it uses the terminal from the background")
 	}
-	l.stopping = false
+}
+
+// answers reports whether a stop of the server is to stop us too. A server that
+// does not heed what was passed on may be stopped by somebody else much later.
+func (l *life) answers(sig int, now time.Time) bool {
+	return l.terminal != pipes.None || !proc.StoppedForTerminal(sig) && now.Sub(l.stopAsked) < answer
 }
 
 // activity changes with what comes from the client, as far as we see it.
@@ -259,6 +252,7 @@ func (l *life) wireFailed(err error) {
 		return
 	}
 	l.wireErr = fmt.Errorf("the wire fails: %w", err)
+	l.ending.ask(byWire)
 	l.end()
 }
 
@@ -294,60 +288,38 @@ func (l *life) saw(sign client.Sign) {
 	if l.clientGone {
 		return
 	}
-	l.clientGone = true
+	l.clientGone, l.ending.sign = true, sign
+	l.ending.ask(byClient)
 	l.say.info().Stringer("sign", sign).Msg("the client is gone: the server is ended")
 	l.ask = time.After(peace)
 }
 
-// end asks the whole tree to end, and sees to it that it does.
+// end asks for the end, and sees to it that it comes.
 func (l *life) end() {
 	l.ask, l.limit = nil, nil
-	l.tree.Signal(proc.Terminate)
-	l.tree.Signal(proc.Continue) // what is stopped can't end
+	send := l.tree.SignalGroup
+	if l.wholly() {
+		send = l.tree.Signal
+	}
+	send(proc.Terminate)
+	send(proc.Continue) // what is stopped can't end
+	if l.relay != nil {
+		l.relay.EndInput()
+	}
 	l.insist = time.After(l.cfg.StopTimeout)
 }
 
-// startKeeper starts one beside everything else.
-func (l *life) startKeeper() {
-	if !l.cfg.Keeper {
-		return
-	}
-	started := make(chan *proc.Keeper, 1)
-	l.starting = started
-	go func() {
-		k, err := proc.StartKeeper(l.run)
-		if err != nil {
-			l.say.warn().Err(err).Msg("no keeper: if wireguardrun is killed, the server may stay")
-		}
-		started <- k
-	}()
-}
-
-// awaitKeeper waits for one that is being started: not even the first process
-// of a server is to be without.
-func (l *life) awaitKeeper() {
-	if l.starting != nil {
-		l.keeperStarted(<-l.starting)
+func (l *life) kill() {
+	if l.wholly() {
+		l.tree.Kill()
+	} else {
+		l.tree.KillGroup()
 	}
 }
 
-func (l *life) keeperStarted(k *proc.Keeper) { l.keeper, l.starting, l.guarding = k, nil, false }
-
-// guard tells the keeper the server's group, once.
-func (l *life) guard() {
-	if l.keeper != nil && !l.guarding {
-		l.guarding = true
-		l.keeper.Guard(l.tree)
-	}
-}
-
-// dropKeeper ends the keeper of a server that has not started.
-func (l *life) dropKeeper() {
-	if l.awaitKeeper(); l.keeper != nil {
-		l.keeper.Dismiss()
-		l.keeper.Wait()
-	}
-}
+// wholly reports whether the tree has to go. Else it is the server's group
+// alone: who is served may still want the daemons.
+func (l *life) wholly() bool { return l.clientGone || l.wireErr != nil }
 
 // takeForeground takes back what the server has from us. A shell that has put
 // us into the background keeps its own.

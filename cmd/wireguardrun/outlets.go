@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,11 +34,14 @@ type outlets struct {
 
 	// say writes our own messages to the same place as the server's stderr,
 	// by the same writer, so that lines do not mix.
-	say *say
+	say      *say
+	messages io.Writer
 
 	// stray takes what the relay lets not through, where there is a relay;
 	// stdout is None then.
 	stray stray.Sink
+
+	lookalike atomic.Bool // the server's stderr has had text that looks like a message
 
 	pumps []*stray.Pump
 	sinks []stray.Sink // in the order to close them
@@ -62,21 +66,20 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	direct := !stderrIsWire && (pipes.IsTerminal(ours) || pipes.NeverBlocks(ours))
 
 	var behind stray.Sink // what carries lines to our stderr
-	var messages io.Writer
 	switch {
 	case stderrIsWire:
-		messages = io.Discard
-	case direct:
-		messages = stderrWriter{}
+		o.messages = io.Discard
+	case direct && cfg.Wire == "fds":
+		o.messages = stderrWriter{} // a relay may not wait for a terminal, either
 	default:
 		sink, err := stray.NewStderr(ours, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg)})
 		if err != nil {
 			return fmt.Errorf("standard error: %w", err)
 		}
 		o.sinks = append(o.sinks, sink)
-		behind, messages = sink, sink
+		behind, o.messages = sink, sink
 	}
-	o.say = newSay(messages, cfg.LogLevel, cfg.LogFormat)
+	o.say = newSay(o.messages, cfg.LogLevel, cfg.LogFormat)
 
 	var err error
 	switch {
@@ -85,13 +88,13 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	case stderrIsWire && cfg.Stray != strayFile:
 		o.stderr, err = o.null()
 	case !stderrIsWire:
-		o.stderr, err = o.pump("stderr", behind)
+		o.stderr, err = o.pump("stderr", watched{behind, &o.lookalike})
 	}
 	if err != nil {
 		return err
 	}
 
-	sink, err := o.strayStdout(cfg, behind, direct)
+	sink, err := o.strayStdout(cfg, behind)
 	if err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 
 // strayStdout returns where stray output on the server's stdout goes, nil for
 // nowhere.
-func (o *outlets) strayStdout(cfg config, behind stray.Sink, direct bool) (stray.Sink, error) {
+func (o *outlets) strayStdout(cfg config, behind stray.Sink) (stray.Sink, error) {
 	var sink stray.Sink
 	switch cfg.Stray {
 	case strayNull:
@@ -133,14 +136,7 @@ func (o *outlets) strayStdout(cfg config, behind stray.Sink, direct bool) (stray
 		}
 		sink = file
 	default:
-		if !direct || cfg.Wire == "fds" {
-			return behind, nil
-		}
-		stderr, err := stray.NewStderr(pipes.Standard(2), stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg)})
-		if err != nil {
-			return nil, fmt.Errorf("standard error: %w", err)
-		}
-		sink = stderr
+		return behind, nil
 	}
 	o.sinks = append([]stray.Sink{sink}, o.sinks...)
 	return sink, nil
@@ -158,7 +154,7 @@ func (o *outlets) null() (pipes.Handle, error) {
 // pump makes a pipe whose write end is for the server and carries what comes
 // out of it into sink.
 func (o *outlets) pump(source string, sink stray.Sink) (pipes.Handle, error) {
-	r, w, err := pipes.Pipe()
+	w, r, err := pipes.PipeFromChild()
 	if err != nil {
 		return pipes.None, fmt.Errorf("pipe for the server's %s: %w", source, err)
 	}
@@ -200,14 +196,23 @@ func (o *outlets) started() {
 	o.owned = nil
 }
 
-// close delivers what the server side has printed, after the server's end: all
-// of it, as long as somebody reads.
+// close ends all at once: what has come so far is delivered.
 func (o *outlets) close() {
+	o.drain()
+	o.flush()
+}
+
+// drain reads what the server side has printed, after the server's end.
+func (o *outlets) drain() {
 	var drained sync.WaitGroup
 	for _, p := range o.pumps {
 		drained.Go(func() { p.Drain(drainQuiet, drainLimit) })
 	}
 	drained.Wait()
+}
+
+// flush delivers what was read, all of it, as long as somebody takes it.
+func (o *outlets) flush() {
 	for _, s := range o.sinks {
 		for taken := s.Progress(); !s.Flush(time.Now().Add(flushLimit)); {
 			now := s.Progress()
@@ -218,4 +223,17 @@ func (o *outlets) close() {
 		}
 		s.Close(time.Now())
 	}
+}
+
+// watched is a sink that looks for text that looks like a message.
+type watched struct {
+	stray.Sink
+	seen *atomic.Bool
+}
+
+func (w watched) Put(source string, p []byte) {
+	if !w.seen.Load() && looksLikeMessage(p) {
+		w.seen.Store(true)
+	}
+	w.Sink.Put(source, p)
 }

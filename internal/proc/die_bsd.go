@@ -4,6 +4,7 @@ package proc
 
 import (
 	"os/signal"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,11 @@ func setDefault(sig unix.Signal) error {
 
 func leaveNoCore() error {
 	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// raise sends sig to this process, and waits for the thread that takes it.
+func raise(sig unix.Signal) {
+	if unix.Getpid() != 1 && unix.Kill(unix.Getpid(), sig) == nil {
+		time.Sleep(time.Second)
+	}
 }

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,4 +24,18 @@ func setDefault(sig unix.Signal) error {
 // one already if it is of any use.
 func leaveNoCore() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// raise sends sig to the thread that it runs on, which takes it before it does
+// anything else. It returns only as process 1 of a namespace, which does not
+// die of any signal of its own.
+func raise(sig unix.Signal) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// We may have been started with it blocked.
+	var set unix.Sigset_t
+	bits := 8 * int(unsafe.Sizeof(set.Val[0]))
+	set.Val[(int(sig)-1)/bits] |= 1 << ((int(sig) - 1) % bits)
+	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
+	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
 }

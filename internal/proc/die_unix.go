@@ -2,11 +2,7 @@
 
 package proc
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 func dieOf(sig int) {
 	s := unix.Signal(sig)
@@ -17,9 +13,5 @@ func dieOf(sig int) {
 	if s != unix.SIGKILL && setDefault(s) != nil {
 		return
 	}
-	if unix.Kill(unix.Getpid(), s) != nil {
-		return
-	}
-	// Another thread may be the one that takes the signal.
-	time.Sleep(time.Second)
+	raise(s)
 }

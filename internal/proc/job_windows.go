@@ -26,3 +26,23 @@ func newJob() (windows.Handle, error) {
 	}
 	return job, nil
 }
+
+// activeIn returns how many processes of a job have not ended.
+func activeIn(job windows.Handle) uint32 {
+	var info jobAccounting
+	err := windows.QueryInformationJobObject(job, windows.JobObjectBasicAccountingInformation,
+		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil)
+	if err != nil {
+		return 0
+	}
+	return info.activeProcesses
+}
+
+// jobAccounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
+type jobAccounting struct {
+	userTime, kernelTime             int64
+	periodUserTime, periodKernelTime int64
+	pageFaults                       uint32
+	totalProcesses, activeProcesses  uint32
+	terminatedProcesses              uint32
+}

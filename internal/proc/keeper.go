@@ -1,25 +1,26 @@
 package proc
 
 import (
-	"crypto/rand"
-	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"time"
 )
 
 // EnvRun lists the runs that a process belongs to, outermost first, separated
 // by colons. It finds the processes that left the group of their server.
 const EnvRun = "WIREGUARDRUN_RUN"
 
-// NewRun returns a name for this run that no other run has, and the variable
-// that marks everything that descends from it, runs around it included.
-func NewRun(env []string) (run, variable string) {
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:]) // never fails (crypto/rand)
-	run = hex.EncodeToString(nonce[:])
+// NewRun returns a name for this run that no other run has.
+func NewRun() string { return fmt.Sprintf("%016x", rand.Uint64()) }
+
+// MarkOf returns the variable that marks everything that descends from run,
+// and from the runs around it that env tells of.
+func MarkOf(run string, env []string) string {
 	if outer := Getenv(env, EnvRun); outer != "" {
-		return run, EnvRun + "=" + outer + ":" + run
+		return EnvRun + "=" + outer + ":" + run
 	}
-	return run, EnvRun + "=" + run
+	return EnvRun + "=" + run
 }
 
 // Tree is the server and all that descends from it.
@@ -40,6 +41,25 @@ func (t Tree) SignalGroup(sig os.Signal) { t.signalGroup(sig) }
 
 // Kill kills until nothing of the tree is left, for a bounded time.
 func (t Tree) Kill() { t.kill() }
+
+// KillGroup kills the server's group; on Windows, where it is one job, the tree.
+func (t Tree) KillGroup() { t.killGroup() }
+
+// EndGroup waits for the end of the server's group, which was asked to end, and
+// kills it after 5 s.
+func (t Tree) EndGroup() {
+	for end := time.Now().Add(laterGrace); t.groupAlive(); time.Sleep(laterLook) {
+		if time.Now().After(end) {
+			t.killGroup()
+			return
+		}
+	}
+}
+
+const (
+	laterGrace = 5 * time.Second // between TERM and KILL for what is left of a group
+	laterLook  = 50 * time.Millisecond
+)
 
 // Alive reports whether anything of the tree lives.
 func (t Tree) Alive() bool { return t.groupAlive() || len(t.leftGroup()) > 0 }
@@ -81,8 +101,7 @@ func (k *Keeper) Dismiss() { k.dismiss() }
 // of the server have ended: before that, they tell it.
 func (k *Keeper) Wait() { k.wait() }
 
-// KillLater lets the keeper kill what is left of the server's group after a
-// while, and end.
+// KillLater lets the keeper do what EndGroup does, and end.
 func (k *Keeper) KillLater() { k.say(killLater) }
 
 // KeeperStage is the argv[0] under which our own binary is the keeper.

@@ -17,8 +17,7 @@ import (
 const (
 	keeperPipe = 3 // the keeper's only descriptor beside its standard ones
 
-	laterGrace = 5 * time.Second // between TERM and KILL for what is left of a group
-	killPasses = 400             // at most
+	killPasses = 400 // at most
 	killPause  = 5 * time.Millisecond
 )
 
@@ -28,7 +27,7 @@ type keeper struct {
 }
 
 func startKeeper(run string) (keeper, error) {
-	self, err := os.Executable()
+	self, err := ownProgram()
 	if err != nil {
 		return keeper{}, err
 	}
@@ -84,6 +83,7 @@ func runKeeper(argv []string) {
 		return
 	}
 	t := Tree{run: argv[1]}
+	nameSelf("wgr-keeper")
 	// What wireguardrun has inherited was for the server.
 	for _, n := range openDescriptors() {
 		if n > keeperPipe && isInherited(n) {
@@ -94,12 +94,7 @@ func runKeeper(argv []string) {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
 	switch t.listen() {
 	case killLater:
-		for end := time.Now().Add(laterGrace); t.groupAlive(); time.Sleep(10 * killPause) {
-			if time.Now().After(end) {
-				_ = unix.Kill(-t.group, unix.SIGKILL)
-				return
-			}
-		}
+		t.EndGroup()
 	default:
 		t.kill()
 	}
@@ -151,6 +146,12 @@ func (t Tree) signalGroup(sig os.Signal) {
 	}
 }
 
+func (t Tree) killGroup() {
+	if t.group > 1 {
+		_ = unix.Kill(-t.group, unix.SIGKILL)
+	}
+}
+
 // kill ends when two passes in a row have found nobody: a process that was
 // being born during the first is there in the second.
 func (t Tree) kill() {
@@ -162,9 +163,7 @@ func (t Tree) kill() {
 			continue
 		}
 		empty = 0
-		if t.group > 1 {
-			_ = unix.Kill(-t.group, unix.SIGKILL)
-		}
+		t.killGroup()
 		for _, pid := range strays {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}

@@ -23,9 +23,9 @@ func init() {
 // marked starts a child that copies, with a mark of its own.
 func marked(t *testing.T) (*running, Tree) {
 	t.Helper()
-	run, mark := NewRun(nil)
+	run := NewRun()
 	c := asRole(t, "copy")
-	c.Env = append(c.Env, mark)
+	c.Env = append(c.Env, MarkOf(run, nil))
 	r := launch(t, c)
 	t.Cleanup(func() { _ = unix.Kill(-r.Pid(), unix.SIGKILL) })
 	return r, NewTree(r.Process, run)
@@ -103,15 +103,17 @@ func TestKeeperArguments(t *testing.T) {
 }
 
 func TestNewRun(t *testing.T) {
-	outer, mark := NewRun(nil)
+	outer := NewRun()
+	mark := MarkOf(outer, nil)
 	if mark != EnvRun+"="+outer || len(outer) != 16 {
 		t.Errorf("run %q, variable %q", outer, mark)
 	}
-	inner, both := NewRun([]string{mark})
+	inner := NewRun()
+	both := MarkOf(inner, []string{mark})
 	if want := mark + ":" + inner; both != want || inner == outer {
 		t.Errorf("%q within %q: %q, want %q", inner, outer, both, want)
 	}
-	if empty, mark := NewRun([]string{EnvRun + "="}); mark != EnvRun+"="+empty {
+	if mark := MarkOf(inner, []string{EnvRun + "="}); mark != EnvRun+"="+inner {
 		t.Errorf("within nothing: %q", mark)
 	}
 }

@@ -27,7 +27,8 @@ func look(name, dir string, env []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return withExtension(path, extensions)
+		// Whoever gives a path may mean a file without an extension.
+		return withExtension(path, append(extensions, ""))
 	}
 	var denied error
 	for _, d := range filepath.SplitList(Getenv(env, "PATH")) {

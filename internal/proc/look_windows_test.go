@@ -17,7 +17,7 @@ func TestLook(t *testing.T) {
 	for _, name := range []string{
 		`first\tool.cmd`, `second\tool.exe`, `second\only.exe`, `second\only`, `second\script.js`,
 		`second\odd.name.exe`, `second\dir.exe\x`, `cwd\here.exe`, `cwd\sub\local.bat`, `cwd\rel\rel.com`,
-		`second\py.PYW`, `third space\spaced tool.exe`,
+		`cwd\plain`, `second\py.PYW`, `third space\spaced tool.exe`,
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -54,7 +54,9 @@ func TestLook(t *testing.T) {
 		{name: "dir.exe", err: windows.ERROR_ACCESS_DENIED},
 		{name: `sub\missing`, err: fs.ErrNotExist},
 		{name: `sub`, err: ErrNotFound},
-		{name: `.\sub`, err: fs.ErrNotExist},
+		{name: `.\sub`, err: windows.ERROR_ACCESS_DENIED},
+		{name: `.\plain`, want: `cwd\plain`},
+		{name: "plain", err: ErrNotFound},
 		{name: "a\x00b", err: windows.ERROR_INVALID_NAME},
 	} {
 		env := []string{"path=" + path, "PathExt=.COM;.EXE;BAT;.CMD"}

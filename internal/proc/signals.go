@@ -21,8 +21,8 @@ func ListenForward() Signals {
 	return s
 }
 
-// ListenAll starts to collect all others too. Each costs some time, so this is
-// for after the start.
+// ListenAll starts to collect all others too. Each costs a hand-shake between
+// two threads, so this is for when the server's own start is over.
 func (s Signals) ListenAll() { s.listen(others()) }
 
 // C returns the signals that have come, in order.

@@ -62,7 +62,7 @@ func forkExec(c Command) (pid int, err error) {
 	}
 	path, args := c.Path, c.Args
 	if c.ListenPID {
-		self, err := os.Executable()
+		self, err := ownProgram()
 		if err != nil {
 			return 0, fmt.Errorf("set LISTEN_PID: find our own program: %w", err)
 		}

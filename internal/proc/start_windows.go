@@ -19,6 +19,10 @@ type process struct {
 	id     int
 	handle windows.Handle
 	job    windows.Handle // 0 if the child could not be put into one
+
+	// before has, for each of the child's descriptors, how many handles named
+	// the same object when the child was not there yet.
+	before map[pipes.Handle]uint32
 }
 
 // start gives the child a process group of its own, so that what we send to it
@@ -63,6 +67,7 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 	// While handles are inheritable, nobody else may start a process.
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
+	before := handleCounts(c.Files)
 	slots, err := newSlots(c.Files)
 	if err != nil {
 		return fail(err)
@@ -105,7 +110,7 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 		return fail(err)
 	}
 	_ = windows.CloseHandle(child.Thread)
-	return process{id: int(child.ProcessId), handle: child.Process, job: job}, nil
+	return process{id: int(child.ProcessId), handle: child.Process, job: job, before: before}, nil
 }
 
 // hasConsole tells whether we are attached to a console, be it one without a
@@ -278,13 +283,16 @@ func (p process) wait() (Status, error) {
 }
 
 // signal: an interrupt and a polite end are the same event here, Ctrl-Break,
-// since new groups ignore Ctrl-C. It needs a console that we share.
+// since new groups ignore Ctrl-C. It needs a console that we share. The end of
+// the console itself is told to all that share it.
 func (p process) signal(sig os.Signal) error {
 	switch sig {
-	case os.Interrupt, syscall.SIGTERM:
+	case os.Interrupt, terminate:
 		if err := windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.id)); err != nil {
 			return fmt.Errorf("signal %v as Ctrl-Break to process group %d: %w", sig, p.id, err)
 		}
+		return nil
+	case consoleEnds:
 		return nil
 	case os.Kill:
 		return p.kill()

@@ -493,26 +493,32 @@ func TestBecome(t *testing.T) {
 	}
 }
 
-// cChild is a program with a C runtime, made from testdata/fds.c: prebuilt
-// under Wine, where no compiler runs, else made here.
-func cChild(t *testing.T) string {
+// cChildren are programs with a C runtime, made from testdata/fds.c: prebuilt
+// under Wine, where no compiler runs, one for each runtime, else made here with
+// the one that the compiler has.
+func cChildren(t *testing.T) []string {
 	t.Helper()
-	if path := os.Getenv("PROC_TEST_C_CHILD"); path != "" {
-		return path
+	if list := os.Getenv("PROC_TEST_C_CHILDREN"); list != "" {
+		return filepath.SplitList(list)
 	}
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("needs gcc, or testdata/fds.c compiled and its path in PROC_TEST_C_CHILD")
+		t.Skip("needs gcc, or testdata/fds.c compiled and the paths in PROC_TEST_C_CHILDREN")
 	}
 	path := filepath.Join(t.TempDir(), "fds.exe")
 	if out, err := exec.Command(gcc, "-o", path, filepath.Join("testdata", "fds.c")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return path
+	return []string{path}
 }
 
 func TestCRuntimeGetsDescriptors(t *testing.T) {
-	path := cChild(t)
+	for _, path := range cChildren(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) { testCChild(t, path) })
+	}
+}
+
+func testCChild(t *testing.T, path string) {
 	code := uint32(0xC0000005)
 	in, client := newPipe(t)
 	wire, out := newPipe(t)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
+	"github.com/wireguardrun/wireguardrun/internal/relay"
+)
+
+// strayed is told what the server has printed on its standard output that is
+// no message. The first of it is worth a line.
+func (l *life) strayed(p []byte) {
+	if l.firstStray || len(bytes.TrimSpace(p)) == 0 {
+		return
+	}
+	l.firstStray = true
+	where := map[strayTarget]string{
+		strayStderr: "follows here",
+		strayNull:   "is dropped (--stray=null)",
+		strayLog:    "follows here, line by line",
+		strayFile:   "goes to " + l.cfg.StrayFile,
+	}[l.cfg.Stray]
+	l.say.info().
+		Str(hintField, "have the server print to standard error; --log-level=warn hides this").
+		Msg("the server prints on its standard output what is no message: it is kept from the client and " + where)
+}
+
+// account says, at the end, what a person should know of the whole session.
+// A session in which nothing happened needs no word.
+func (l *life) account(o *outlets) {
+	dropped := o.totals().Dropped
+	if l.relay == nil {
+		l.accountUnread()
+		return
+	}
+	s := l.relay.Stats()
+	if silentServer(s) {
+		l.say.warn().Str(hintField, silence(s, o)).Msg("the server has ended without sending a message")
+	}
+	var repaired int64
+	for _, n := range s.Repairs {
+		repaired += n
+	}
+	stray := s.StrayStdout.Bytes + s.StrayExtra.Bytes
+	if s.Side == relay.Aware && dropped == 0 || stray+repaired+s.Glued+s.Joined+s.TooLong == 0 {
+		return
+	}
+	event := l.say.info().Int64("messages", s.Outbound.Frames)
+	for _, n := range []struct {
+		name  string
+		count int64
+	}{
+		{"stray_lines", s.StrayStdout.Lines + s.StrayExtra.Lines},
+		{"stray_bytes", stray},
+		{"repaired", repaired},
+		{"glued", s.Glued},
+		{"joined", s.Joined},
+		{"too_long", s.TooLong},
+		{"dropped_bytes", int64(dropped)},
+	} {
+		if n.count > 0 {
+			event = event.Int64(n.name, n.count)
+		}
+	}
+	event.Msg("the session in numbers")
+}
+
+// silentServer reports whether the client has said something, and the server
+// nothing at all, in a protocol of messages.
+func silentServer(s relay.Stats) bool {
+	return s.Inbound.Bytes > 0 && s.Outbound.Bytes == 0 && s.Lost == 0 && s.Framing != frame.Raw
+}
+
+// silence is what a server that has sent no message may have done instead.
+func silence(s relay.Stats, o *outlets) string {
+	switch {
+	case o.lookalike.Load():
+		return "its standard error has text that looks like messages: they belong on its standard output"
+	case s.ReadNothing:
+		return "it has read nothing of its standard input: does it need a flag to speak over stdin and stdout?"
+	}
+	return "what it has printed on standard error may tell why"
+}
+
+// lookUnread finds out what the server has left of the client's input, while
+// the wire can be asked.
+func (l *life) lookUnread() {
+	if pipes.IsTerminal(l.in) || pipes.NeverBlocks(l.in) {
+		return
+	}
+	l.unread, _ = pipes.Unread(l.in)
+}
+
+// accountUnread tells of a server that has not found the wire.
+func (l *life) accountUnread() {
+	if l.unread == 0 || l.clientGone {
+		return
+	}
+	l.say.warn().Int("bytes", l.unread).
+		Str(hintField, "a server that does not know of the descriptor WIREGUARDRUN_IN needs --wire=auto").
+		Msg("the server has ended with input of the client unread")
+}
+
+// looksLikeMessage reports whether p has the mark of a message.
+func looksLikeMessage(p []byte) bool {
+	return bytes.Contains(p, []byte(`"jsonrpc"`)) || bytes.Contains(p, []byte("Content-Length:"))
+}

@@ -1,0 +1,40 @@
+package proc
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
+)
+
+// The job is the tree, and the server's group too: nothing leaves it but what
+// asks for that when it is started. A console event is the one thing that can
+// be sent, and it goes to the server's process group.
+
+func (t Tree) signal(sig os.Signal) { t.signalGroup(sig) }
+func (t Tree) kill()                { _ = t.server.kill() }
+func (t Tree) killGroup()           { t.kill() }
+func (t Tree) leftGroup() []int     { return nil }
+func (t Tree) groupAlive() bool     { return t.server.job != 0 && activeIn(t.server.job) > 0 }
+
+func (t Tree) signalGroup(sig os.Signal) {
+	if sig != nil {
+		_ = t.server.signal(sig)
+	}
+}
+
+// groupHolds goes by the number of handles that name the same object: it is
+// higher than before the start as long as a process of the group has one.
+func (t Tree) groupHolds(handles []uintptr) bool {
+	for _, h := range handles {
+		before, known := t.server.before[pipes.Handle(h)]
+		if !known {
+			return true
+		}
+		if now, known := handleCount(windows.Handle(h)); !known || now > before {
+			return true
+		}
+	}
+	return false
+}
