@@ -111,7 +111,7 @@ func TestKeeperHoldsNothing(t *testing.T) {
 	for range 5 { // it starts beside all else
 		f := startFamily(t, Options{RoleArgs: []string{"eof:stay"}, Dir: t.TempDir()}, "group", "group")
 		f.ExpectLine("ready")
-		keeper := awaitKeeper(f.session)
+		keeper := settledKeeper(f.session)
 		dir := fmt.Sprintf("/proc/%d/", keeper)
 		if cwd, err := os.Readlink(dir + "cwd"); cwd != "/" || err != nil {
 			t.Errorf("it is in %q, %v", cwd, err)
@@ -148,14 +148,7 @@ func TestKeeperHoldsNothing(t *testing.T) {
 func TestKeeperOutlivesSignals(t *testing.T) {
 	f := startFamily(t, Options{RoleArgs: []string{"term:stay", "eof:stay"}}, everyKin...)
 	f.ExpectLine("ready")
-	keeper := awaitKeeper(f.session)
-	eventually(t, "the keeper to be settled", func() bool {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", keeper))
-		_, rest, _ := strings.Cut(string(status), "SigIgn:")
-		var ignored uint64
-		fmt.Sscanf(rest, "%x", &ignored)
-		return ignored&(1<<(unix.SIGTERM-1)) != 0
-	})
+	keeper := settledKeeper(f.session)
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
 		if err := syscall.Kill(keeper, sig); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,16 @@ import (
 var goTools = []string{
 	"captured_log", "child_prints", "child_reads", "native_write",
 	"print", "print_message", "print_unfinished",
+}
+
+// stdinReader is the tool, of every example, whose subprocess reads standard
+// input to its end. In the relay's modes that comes with the client's: what an
+// aware server has there is a lifeline, and what an unmodified one has is the
+// wire.
+const stdinReader = "child_reads"
+
+func without(tools []string, some ...string) []string {
+	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return slices.Contains(some, tool) })
 }
 
 // buildGoServer builds examples/mcp-go once for all tests.
@@ -86,20 +97,22 @@ func (c *goClient) call(t *testing.T, tool, note string) error {
 func TestGoSDKServer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		argv  []string // in front of the server and its flags
-		early bool     // noise before the server has claimed anything
+		argv  []string // in front of the server
+		flags []string // the server's: -early is noise before it has claimed anything
+		calls []string // tools
 	}{
-		{"wrapped", []string{wireguardrun, "--wire=fds", "--"}, true},
-		{"on its own", nil, false},
+		{"handed down", []string{wireguardrun, "--wire=fds", "--"}, []string{"-early"}, goTools},
+		{"relayed", []string{wireguardrun, "--"}, []string{"-early"}, without(goTools, stdinReader)},
+		// The server prints answers of its own, with identifiers of the past.
+		{"unmodified", []string{wireguardrun, "--strict-ids", "--"}, []string{"-early", "-stdio"}, without(goTools, stdinReader)},
+		{"on its own", nil, nil, goTools},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			argv := append(tt.argv, goServer(t))
 			want := []string{}
-			if tt.early {
-				argv = append(argv, "-early")
+			if slices.Contains(tt.flags, "-early") {
 				want = append(want, noiseOf("early", "start"))
 			}
-			c, err := connectGo(t, argv...)
+			c, err := connectGo(t, slices.Concat(tt.argv, []string{goServer(t)}, tt.flags)...)
 			if err != nil {
 				t.Fatalf("connecting: %v", err)
 			}
@@ -115,7 +128,7 @@ func TestGoSDKServer(t *testing.T) {
 				t.Errorf("tools are %s, want %s", got, want)
 			}
 
-			for _, tool := range goTools {
+			for _, tool := range tt.calls {
 				if err := c.call(t, tool, "alone"); err != nil {
 					t.Error(err)
 				}
@@ -123,7 +136,7 @@ func TestGoSDKServer(t *testing.T) {
 			}
 			var calls sync.WaitGroup
 			for round := range 5 {
-				for _, tool := range goTools {
+				for _, tool := range tt.calls {
 					note := fmt.Sprintf("crowd-%d", round)
 					want = append(want, noiseOf(tool, note))
 					calls.Go(func() {
@@ -160,7 +173,7 @@ func TestGoSDKServer(t *testing.T) {
 // noiseOf is what a call of a tool of either example leaves on standard error.
 func noiseOf(tool, note string) string {
 	noise := "<stray " + tool + " " + note + ">"
-	if tool == "child_reads" {
+	if tool == stdinReader {
 		noise += " read 0 bytes\n"
 	}
 	return noise
@@ -189,14 +202,20 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 
 // An end of the input ends the server, without a byte more on the wire.
 func TestGoSDKServerEnds(t *testing.T) {
-	s := start(t, Options{Command: []string{goServer(t)}})
-	s.Send(initialize)
-	if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
-		t.Fatalf("the answer is %s", line)
+	for _, o := range []Options{
+		{Flags: []string{"--wire=fds"}, Command: []string{goServer(t)}},
+		{Flags: []string{"--wire=auto"}, Command: []string{goServer(t)}},
+		{Flags: []string{"--wire=auto"}, Command: []string{goServer(t), "-stdio"}},
+	} {
+		s := start(t, o)
+		s.Send(initialize)
+		if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
+			t.Fatalf("the answer is %s", line)
+		}
+		s.CloseStdin()
+		s.ExpectEnd()
+		s.ExpectExit(Status{})
 	}
-	s.CloseStdin()
-	s.ExpectEnd()
-	s.ExpectExit(Status{})
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,21 +60,30 @@ func drivePython(t *testing.T, python string, job nodeJob, command ...string) no
 
 func TestPythonSDKServer(t *testing.T) {
 	python, server, launcher := pythonExample(t)
+	launched := []string{noiseOf("launcher", "at start")}
 	for _, tt := range []struct {
 		name    string
 		command []string
+		calls   []string
 		noise   []string // beside that of the tools
 	}{
-		{"handed down", []string{wireguardrun, "--wire=fds", "--", python, server, "--around"}, []string{
+		{"handed down", []string{wireguardrun, "--wire=fds", "--", python, server, "--around"}, pythonTools, []string{
 			noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"),
 			noiseOf("print_answer", "at start"), noiseOf("print_notification", "at start"),
 			noiseOf("print", "at exit"),
 		}},
-		{"attached", []string{wireguardrun, "--wire=fds", "--", "sh", launcher}, []string{noiseOf("launcher", "at start")}},
+		{"attached", []string{wireguardrun, "--wire=fds", "--", "sh", launcher}, pythonTools, launched},
+		{"relayed", []string{wireguardrun, "--", python, server}, without(pythonTools, stdinReader), nil},
+		{"relayed and attached", []string{wireguardrun, "--", "sh", launcher}, pythonTools, launched},
+		// The SDK takes standard input and output away from what it starts, but
+		// knows nothing of the other pair.
+		{"unmodified", slices.Concat([]string{wireguardrun, "--"}, unaware, []string{python, server}),
+			without(pythonTools, "child_inherits"), launched},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := drivePython(t, python, nodeJob{Alone: pythonTools, Crowd: pythonTools, Rounds: nodeRounds}, tt.command...)
-			checkNodeReport(t, r, pythonTools)
+			t.Parallel()
+			r := drivePython(t, python, allCalls(tt.calls), tt.command...)
+			checkNodeReport(t, r, pythonTools, tt.calls)
 			for _, noise := range tt.noise {
 				if !strings.Contains(r.Stderr, noise) {
 					t.Errorf("standard error lacks %q: %s", noise, r.Stderr)
@@ -146,17 +156,26 @@ func expectText(s *session, want string) {
 // back by then, if it ever took it.
 func TestPythonSDKServerEnds(t *testing.T) {
 	python, server, _ := pythonExample(t)
-	last := []string{noiseOf("print", "buffered"), noiseOf("native_puts", "buffered"), noiseOf("print", "at exit")}
+	last := []string{noiseOf("print", "buffered"), noiseOf("native_puts", "buffered")}
+	plain, around := []string{python, server}, []string{python, server, "--around"}
 	for _, tt := range []struct {
 		name string
 		o    Options
 	}{
-		{"pipes", Options{}},
-		{"sockets", Options{Sockets: true}},
-		{"unguarded", Options{Bare: true}},
+		{"pipes", Options{Command: around}},
+		{"sockets", Options{Command: around, Sockets: true}},
+		{"unguarded", Options{Command: around, Bare: true}},
+		// Until it is clear where the server speaks, a message that it prints is
+		// one; so it prints none before.
+		{"relayed", Options{Command: plain, Flags: []string{"--wire=auto"}}},
+		{"unmodified", Options{Command: slices.Concat(unaware, plain), Flags: []string{"--wire=auto"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.o.Command = []string{python, server, "--around"}
+			t.Parallel()
+			last := last
+			if slices.Contains(tt.o.Command, "--around") {
+				last = append(slices.Clone(last), noiseOf("print", "at exit"))
+			}
 			s, early := pythonSession(t, tt.o)
 			for _, tool := range []string{"print", "native_puts"} {
 				s.Send(pythonCall(tool, "buffered"))

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +26,8 @@ func nodeProject(t *testing.T, dir string, scripts ...string) string {
 }
 
 // npmInstall installs what package-lock.json in dir pins, once per content of
-// that file, and returns the path of node_modules. The result is kept in the
-// user's cache folder. Where node or npm is missing the test is skipped.
+// that file, and returns the path of node_modules. Where node or npm is missing
+// the test is skipped.
 func npmInstall(t *testing.T, dir string) string {
 	t.Helper()
 	needs(t, "node")
@@ -39,41 +37,17 @@ func npmInstall(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := os.UserCacheDir()
-	if err != nil {
-		base = os.TempDir() // no home: a service's user
-	}
-	base = filepath.Join(base, "wireguardrun-test")
-	done := filepath.Join(base, fmt.Sprintf("npm-%x", sha256.Sum256(content))[:24])
-	modules := filepath.Join(done, "node_modules")
-	if _, err := os.Stat(modules); err == nil {
-		return modules
-	}
-
-	// The folder gets its name when it is complete, so that an interrupted
-	// install is never taken for one, and of two at once one wins.
-	if err := os.MkdirAll(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(base, "npm-new-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(work)
-	copyFile(t, manifest, filepath.Join(work, "package.json"))
-	copyFile(t, lock, filepath.Join(work, "package-lock.json"))
-	cmd := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = work
-	cmd.Env = environ()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("installing the packages of %s: npm ci: %v\n%s", dir, err, out)
-	}
-	if err := os.Rename(work, done); err != nil {
-		if _, statErr := os.Stat(modules); statErr != nil {
-			t.Fatal(err)
+	done := cached(t, "npm", content, func(dir string) {
+		copyFile(t, manifest, filepath.Join(dir, "package.json"))
+		copyFile(t, lock, filepath.Join(dir, "package-lock.json"))
+		cmd := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+		cmd.Dir = dir
+		cmd.Env = environ()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("installing the packages of %s: npm ci: %v\n%s", manifest, err, out)
 		}
-	}
-	return modules
+	})
+	return filepath.Join(done, "node_modules")
 }
 
 func copyFile(t *testing.T, from, to string) {

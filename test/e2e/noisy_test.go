@@ -57,11 +57,14 @@ func noisyAnswer(id int, kind string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"%s"}`, id, kind)
 }
 
-// noisyFrames is what the client has to get.
+// ownMessage is one that no request asks for.
+const ownMessage = `{"jsonrpc":"2.0","method":"own"}`
+
+// frames is what the client has to get.
 func (frame noisyFraming) frames(id int, kind string) string {
 	own := ""
 	if kind == "own" {
-		own = frame(`{"jsonrpc":"2.0","method":"own"}`)
+		own = frame(ownMessage)
 	}
 	return own + frame(noisyAnswer(id, kind))
 }
@@ -95,8 +98,11 @@ func noisyNoise(id int, kind string) []string {
 func checkNoisy(t *testing.T, o Options, frame noisyFraming, kinds []string) {
 	t.Helper()
 	t.Parallel()
-	o.Flags = []string{"--wire=auto"}
-	s := start(t, o)
+	// Without the mode that start adds, and with nothing on standard error but
+	// the noise.
+	guarded := o
+	guarded.Bare, guarded.Prefix = true, []string{wireguardrun, "--log-level=off", "--"}
+	s := start(t, guarded)
 	noise := []string{"<start>\n"}
 	id := 0
 	for _, kind := range kinds { // one after the other
@@ -175,6 +181,18 @@ func TestNoisyCServer(t *testing.T) {
 		t.Fatalf("compiling the server: %v\n%s", err, out)
 	}
 	checkNoisy(t, Options{Command: []string{server}}, lineFrame, noisyKinds)
+}
+
+func TestNoisyJavaServer(t *testing.T) {
+	// Who has only the runtime lacks what runs a source file.
+	if out, err := exec.Command(needs(t, "javac"), "-version").CombinedOutput(); err != nil {
+		cannotRun(t, "a Java development kit is needed: javac -version: %v\n%s", err, out)
+	}
+	checkNoisy(t, Options{Command: []string{
+		// Java itself says on standard error what it takes from these.
+		"env", "-u", "JAVA_TOOL_OPTIONS", "-u", "JDK_JAVA_OPTIONS", "-u", "_JAVA_OPTIONS",
+		needs(t, "java"), filepath.Join("testdata", "noisy", "Server.java"),
+	}}, lineFrame, noisyKinds)
 }
 
 func TestNoisyGoServer(t *testing.T) {
@@ -260,7 +278,7 @@ func serveNoisy(out *bufio.Writer, request string) error {
 	case "brace":
 		fmt.Println("{ <brace>")
 	case "own":
-		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"own"}`)
+		fmt.Fprintln(out, ownMessage)
 	}
 	fmt.Fprintln(out, answer)
 	return err

@@ -58,11 +58,14 @@ func publishedNode(t *testing.T) published {
 	return published{project, []string{filepath.Join(project, "node_modules", ".bin")}}
 }
 
+// pythonServers pins the servers from PyPI.
+var pythonServers = filepath.Join("testdata", "published", "requirements.txt")
+
 // publishedPython has the servers from PyPI, and the clients as ever.
 func publishedPython(t *testing.T) (p published, python string) {
 	t.Helper()
 	p = publishedNode(t)
-	return p, pythonWith(t, filepath.Join("testdata", "published", "requirements.txt"))
+	return p, pythonWith(t, pythonServers)
 }
 
 // drive lets the client use the command.
@@ -102,7 +105,7 @@ func (p published) check(t *testing.T, s publishedServer) {
 		launcher = s.command
 	}
 	bare := p.drive(t, s, s.command...)
-	guarded := p.drive(t, s, append([]string{wireguardrun, "--wire=auto", "--"}, launcher...)...)
+	guarded := p.drive(t, s, append([]string{wireguardrun, "--"}, launcher...)...)
 	if got, want := steady(guarded.Seen), steady(bare.Seen); !bytes.Equal(got, want) {
 		t.Errorf("guarded, the client sees\n%s\nbare\n%s", got, want)
 	}
@@ -152,7 +155,9 @@ func TestPublishedPythonServers(t *testing.T) {
 	p.checkAll(t, []publishedServer{
 		{
 			name: "time", client: "mcp.mjs", must: "Asia/Tokyo",
-			command: []string{python, "-m", "mcp_server_time", "--local-timezone", "UTC"},
+			command:  []string{python, "-m", "mcp_server_time", "--local-timezone", "UTC"},
+			launcher: append(uvx(t, python, pythonServers, "mcp-server-time"), "--local-timezone", "UTC"),
+			noise:    "DEBUG uv ",
 			job: mcpJob{"convert_time", map[string]any{
 				"source_timezone": "UTC", "time": "12:30", "target_timezone": "Asia/Tokyo",
 			}},
@@ -169,6 +174,7 @@ func TestPublishedPythonServers(t *testing.T) {
 
 // A debug adapter has a program of its own below it, whose output is an event.
 func TestPublishedDebugAdapter(t *testing.T) {
+	t.Parallel()
 	p, python := publishedPython(t)
 	program := filepath.Join(p.dir, "program.py")
 	if err := os.WriteFile(program, []byte("answer = 42\nprint('answer', answer)\n"), 0o644); err != nil {

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +18,11 @@ var pythonEnv = []string{
 
 // pythonWith returns the interpreter of a virtual environment that has the
 // packages of the requirements file, which pins all of them with their hashes.
-// It is made once per content of that file and Python, and kept in the user's
-// cache folder. Where a Python that can do that is missing the test is skipped.
+// It is made once per content of that file and Python. Where a Python that can
+// do that is missing the test is skipped.
 //
-// Use nothing else of the environment: the scripts beside the interpreter hold
-// the path that the environment was made at.
+// Use no script of the environment: those beside the interpreter hold the path
+// that the environment was made at.
 func pythonWith(t *testing.T, requirements string) string {
 	t.Helper()
 	python := needs(t, "python3")
@@ -32,54 +30,58 @@ func pythonWith(t *testing.T, requirements string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := func(argv ...string) *exec.Cmd {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = environ(pythonEnv...)
-		return cmd
-	}
 	// Debian has venv and pip (which is in ensurepip) in packages of their own.
-	identity, err := command(python, "-c", `import ensurepip, sys, venv
+	identity, err := pythonCommand(python, "-c", `import ensurepip, sys, venv
 if sys.version_info < (3, 10): sys.exit("the MCP SDK needs Python 3.10, this is " + sys.version)
 print(sys.version, sys.base_prefix)`).CombinedOutput()
 	if err != nil {
 		cannotRun(t, "%s can't make the virtual environment: %v\n%s", python, err, identity)
 	}
 
-	base, err := os.UserCacheDir()
-	if err != nil {
-		base = os.TempDir() // no home: a service's user
-	}
-	base = filepath.Join(base, "wireguardrun-test")
-	done := filepath.Join(base, fmt.Sprintf("python-%x", sha256.Sum256(slices.Concat(identity, content)))[:24])
-	interpreter := filepath.Join(done, "bin", "python")
-	if _, err := os.Stat(interpreter); err == nil {
-		return interpreter
-	}
+	done := cached(t, "python", slices.Concat(identity, content), func(dir string) {
+		for _, argv := range [][]string{
+			{python, "-m", "venv", dir},
+			// Wheels only: to build a package would run, and fetch, what is not pinned.
+			{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+				"--require-hashes", "--only-binary=:all:", "-r", requirements},
+		} {
+			if out, err := pythonCommand(argv...).CombinedOutput(); err != nil {
+				cannotRun(t, "the packages of %s can't be installed here: %q: %v\n%s", requirements, argv, err, out)
+			}
+		}
+	})
+	return filepath.Join(done, "bin", "python")
+}
 
-	// The folder gets its name when it is complete, so that an interrupted
-	// install is never taken for one, and of two at once one wins.
-	if err := os.MkdirAll(base, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(base, "python-new-")
+// pythonCommand is a command that runs Python, or something written in it.
+func pythonCommand(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = environ(pythonEnv...)
+	return cmd
+}
+
+// uvx returns the command line that has uvx run the program of that name out
+// of the package of the same name, both of them in the requirements file that
+// the interpreter was made with. What that needs uvx installs from a cache, so
+// that no network is needed, and it tells at length what it does.
+func uvx(t *testing.T, python, requirements, program string) []string {
+	t.Helper()
+	pins, err := filepath.Abs(requirements)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(work)
-	for _, argv := range [][]string{
-		{python, "-m", "venv", work},
-		// Wheels only: to build a package would run, and fetch, what is not pinned.
-		{filepath.Join(work, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"--require-hashes", "--only-binary=:all:", "-r", requirements},
-	} {
-		if out, err := command(argv...).CombinedOutput(); err != nil {
-			cannotRun(t, "the packages of %s can't be installed here: %q: %v\n%s", requirements, argv, err, out)
-		}
+	content, err := os.ReadFile(pins)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := os.Rename(work, done); err != nil {
-		if _, statErr := os.Stat(interpreter); statErr != nil {
-			t.Fatal(err)
+	bin := filepath.Dir(python)
+	cache := cached(t, "uv", slices.Concat(content, []byte(python), []byte(program)), func(dir string) {
+		argv := []string{filepath.Join(bin, "uv"), "pip", "install", "--quiet", "--cache-dir", dir, "--python", python,
+			"--target", t.TempDir(), "--link-mode=copy", "--only-binary=:all:", "--constraints", pins, program}
+		if out, err := pythonCommand(argv...).CombinedOutput(); err != nil {
+			cannotRun(t, "uvx can't be given what it needs: %q: %v\n%s", argv, err, out)
 		}
-	}
-	return interpreter
+	})
+	return []string{filepath.Join(bin, "uvx"), "--verbose", "--offline", "--cache-dir", cache, "--python", python,
+		"--constraints", pins, program}
 }

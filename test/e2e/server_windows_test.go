@@ -55,5 +55,3 @@ func describe() childReport {
 	}
 	return r
 }
-
-var systemCommands map[string]func(arg string) string
