@@ -78,9 +78,9 @@ func inspect(pid int) (p process, alive bool) {
 	}
 	argv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	words := strings.Split(string(argv), "\x00")
-	if len(words) > 2 && words[0] == "wireguardrun: keeper" {
+	if len(words) > 1 && words[0] == "wireguardrun: keeper" {
 		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); exe == wireguardrun {
-			p.keeperOf = words[2]
+			p.keeperOf = words[1]
 		}
 	}
 	return p, true

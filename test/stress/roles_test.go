@@ -129,8 +129,7 @@ func receive(out *os.File) int {
 		if err != nil {
 			break // what is without its LF was not written in full
 		}
-		fields := strings.Fields(line)
-		if len(fields) != 4 || fields[0] != "F" || fields[1] != strconv.Itoa(frames) || fields[2] != strconv.Itoa(len(fields[3])) {
+		if line != frame(frames) {
 			wrong++
 		}
 		frames++
@@ -139,10 +138,15 @@ func receive(out *os.File) int {
 	return 0
 }
 
+// frame is the message that a server sends as its nth.
+func frame(n int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"F","params":[%d,"%s"]}`+"\n", n, strings.Repeat("x", 1+n*37%3000))
+}
+
 // send sends lines until it can't: slowly, or as fast as it can.
 func send(in *os.File, flood bool) {
 	for n := 0; ; n++ {
-		if _, err := fmt.Fprintf(in, "Q %d\n", n); err != nil {
+		if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"Q"}`+"\n", n); err != nil {
 			return
 		}
 		if !flood {
@@ -165,6 +169,9 @@ func server() int {
 		startLeaf(kind)
 	}
 	in, out := number("WIREGUARDRUN_IN"), number("WIREGUARDRUN_OUT")
+	if strings.Contains(words, "unmodified") {
+		in, out = 0, 1
+	}
 	if strings.Contains(words, "tty") {
 		changeModes(in)
 	}
@@ -178,7 +185,7 @@ func server() int {
 	}
 	broken := make(chan struct{})
 	go func() {
-		produce(out, stalled)
+		produce(out, stalled, strings.Contains(words, "noisy"))
 		close(broken)
 	}()
 	if stubborn {
@@ -212,22 +219,24 @@ func drain(fd int) {
 }
 
 // produce writes numbered frames until the wire is broken, and keeps the
-// number of those that were written in full in a file.
-func produce(fd int, flood bool) {
+// number of those that were written in full in a file. A noisy server prints
+// beside that.
+func produce(fd int, flood, noisy bool) {
 	file, err := unix.Open(os.Getenv("WGR_STRESS_FILE"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return
 	}
 	var count [8]byte
 	for n := 0; ; n++ {
-		size := 1 + n*37%3000
-		frame := []byte(fmt.Sprintf("F %d %d %s\n", n, size, strings.Repeat("x", size)))
-		for len(frame) > 0 {
-			m, err := unix.Write(fd, frame)
+		if noisy && n%3 == 0 {
+			_, _ = unix.Write(1, []byte("frame "+strconv.Itoa(n)+" is next\n"))
+		}
+		for rest := []byte(frame(n)); len(rest) > 0; {
+			m, err := unix.Write(fd, rest)
 			if err != nil && err != unix.EINTR {
 				return
 			}
-			frame = frame[max(m, 0):]
+			rest = rest[max(m, 0):]
 		}
 		binary.LittleEndian.PutUint64(count[:], uint64(n+1))
 		_, _ = unix.Pwrite(file, count[:], 0)
@@ -271,7 +280,7 @@ func startLeaf(kind string) {
 		cmd = exec.Command("sh", "-c", "setsid sh -c \"$1\" & exit", "sh", leafCommands[words[1]])
 	}
 	if len(words) > 2 {
-		cmd.ExtraFiles = wireFiles()
+		cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = os.Stdin, os.Stdout, wireFiles()
 	}
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()

@@ -57,6 +57,7 @@ type session struct {
 	stubborn bool
 	ownGroup bool
 	tty      bool
+	relay    bool // the wrapper is in the path, and has frames in its hands
 	stop     time.Duration
 	describe []string
 }
@@ -85,6 +86,9 @@ func (s *session) run() (o outcome) {
 	// Some kinds end nothing, or nothing that is stubborn.
 	if !s.waitEnd(s.wrapper, time.Duration(s.rng.IntN(400))*time.Millisecond) {
 		s.finish()
+	}
+	if s.relay {
+		s.order("read") // the relay stays until the client has taken all
 	}
 	begun := time.Now()
 	limit := begun.Add(silence + peace + s.stop + later + margin)
@@ -150,6 +154,9 @@ func (s *session) checkFrames(o *outcome) error {
 			var count [8]byte
 			if data, err := os.ReadFile(s.file); err == nil && len(data) == 8 {
 				copy(count[:], data)
+			}
+			if s.killed && s.relay {
+				return nil // it took with it what was in its hands
 			}
 			o.checked = true
 			o.lost = max(int(binary.LittleEndian.Uint64(count[:]))-o.frames, 0)
@@ -231,9 +238,15 @@ func (s *session) start() error {
 		env = append(env, "WGR_STRESS_OWN_GROUP=1")
 		s.note("own group")
 	}
-	s.note("server %s", words)
+	wire := pick(r, "fds", "auto", "auto", "stdio")
+	s.relay = wire != "fds"
+	if wire == "stdio" || wire == "auto" && r.IntN(2) == 0 {
+		words += " unmodified"
+	}
+	words += pick(r, "", " noisy")
+	s.note("%s, server %s", wire, words)
 	env = append(env, "WGR_STRESS_SERVER="+words)
-	argv := []string{os.Args[0], wireguardrun, "--wire=fds", "--log-level=error"}
+	argv := []string{os.Args[0], wireguardrun, "--wire=" + wire, "--log-level=error"}
 	if s.stop != later {
 		argv = append(argv, "--stop-timeout="+s.stop.String())
 	}
