@@ -7,11 +7,12 @@ import "time"
 // A server may log the messages it sends or gets, so a glued or joined message
 // may be a copy. It passes only if it answers a request that is open, or starts
 // something of the server's own and is no copy of a recent message of either
-// side; and it waits for the next clean frame, 250 ms at most. If that frame
-// answers the same id, or is the same message, the held one is stray; if not,
-// the held one goes first. Once three holds of a kind have ended without a
-// copy, holds of that kind last 20 ms, until a copy is seen. Where ids can't be
-// tracked, every glued or joined message passes after its hold.
+// side, in whatever spelling; and it waits for the next clean frame, 250 ms at
+// most. If that frame answers the same id, or is the same message, the held one
+// is stray; if not, the held one goes first. Once three holds of a kind have
+// ended without a copy, holds of that kind last 20 ms, until a copy is seen.
+// Where ids can't be tracked, every glued or joined message passes after its
+// hold.
 //
 // Stray bytes behind a held message wait with it, so that their order stays;
 // more than 1 MiB of them end the hold.

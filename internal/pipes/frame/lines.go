@@ -160,7 +160,7 @@ func (s *Scanner) checkLine(lim int) {
 			l.step = lineOff
 			return
 		}
-		if !(l.m.rpc() || s.lenient(&l.m)) || l.m.flags != 0 && !s.opts.Repair {
+		if !l.m.rpc() && !s.lenient(&l.m) || l.m.flags != 0 && !s.opts.Repair {
 			l.step = lineOff
 			return
 		}
@@ -183,7 +183,7 @@ func (s *Scanner) giveUp(lim int) {
 	if s.hasClean {
 		s.glueClean()
 	}
-	for s.give < lim && s.data[s.give] != '{' && s.data[s.give] != '[' {
+	for stop := s.stops(); s.give < lim && (s.data[s.give] == '\n' || !stop[s.data[s.give]]); {
 		s.give++
 	}
 	// White space may be the beginning of a line that is a frame.
@@ -396,6 +396,8 @@ func (s *Scanner) failAt(e int) {
 	c := s.salvage(js, e)
 	if c >= 0 {
 		end = c
+	} else if s.mode == Auto {
+		end = s.lengthBefore(e)
 	}
 	s.noise = true
 	if k := bytes.LastIndexByte(s.data[js:end], '\n'); k >= 0 {
@@ -416,6 +418,18 @@ func (s *Scanner) failAt(e int) {
 	default:
 		s.at = atStart
 	}
+}
+
+// lengthBefore returns where a Content-Length begins that the CR or LF at e
+// ends, since that is where a string with one in it comes to nothing, or e.
+func (s *Scanner) lengthBefore(e int) int {
+	const longest = 64 // with all its digits
+	for i := max(s.given, e-longest); i < e; i++ {
+		if fold(s.data[i:e], contentLength) > 0 {
+			return i
+		}
+	}
+	return e
 }
 
 // salvage returns where in data[js:e], the beginning of a value that came to

@@ -84,13 +84,13 @@ func hashNumber(b []byte) uint64 {
 	exp, zeros, digits := int64(0), int64(0), false
 	frac := false
 	for i, c := range b {
-		switch {
-		case c == '.':
+		switch c {
+		case '.':
 			frac = true
 			continue
-		case c == 'e' || c == 'E':
+		case 'e', 'E':
 			exp += parseExp(b[i+1:])
-		case c == '0':
+		case '0':
 			if digits {
 				zeros++
 			}

@@ -271,7 +271,8 @@ func (m *model) cleanLine(b []byte, i int) bool {
 			return false
 		}
 		end, node := modelParse(line, j)
-		if end < 0 || m.faulty(line[j:end]) || !modelRPC(node) && !(n == 0 && m.lenient(node) && len(bytes.TrimSpace(line[end:])) == 0) {
+		lenient := end >= 0 && n == 0 && m.lenient(node) && len(bytes.TrimSpace(line[end:])) == 0
+		if end < 0 || m.faulty(line[j:end]) || !modelRPC(node) && !lenient {
 			return false
 		}
 		j = end
@@ -340,9 +341,8 @@ func (m *model) run(b []byte) {
 		}
 	}
 	for i := 0; i < len(b); {
-		c := b[i]
-		switch {
-		case c == '\n':
+		switch b[i] {
+		case '\n':
 			i++
 			switch {
 			case last == clean:
@@ -358,7 +358,7 @@ func (m *model) run(b []byte) {
 				stray(i)
 			}
 			last, noise = fresh, false
-		case c == '{' || c == '[':
+		case '{', '[':
 			if last == held {
 				stray(i) // white space behind it
 				last = plain
@@ -406,7 +406,7 @@ func (m *model) run(b []byte) {
 				last, noise = plain, true
 			}
 			i = end
-		case c == ' ' || c == '\t' || c == '\r':
+		case ' ', '\t', '\r':
 			i++
 		default:
 			glue()

@@ -182,7 +182,7 @@ func TestCutsMeanNothing(t *testing.T) {
 // TestAgainstModel compares with the slow, obvious model.
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 4000 {
+	for range 1500 {
 		checkModel(t, modelOptions[r.IntN(len(modelOptions))], mix(r))
 		checkModel(t, modelOptions[7+r.IntN(2)], mixBlocks(r))
 	}
@@ -302,6 +302,68 @@ func TestTimeLosesNothing(t *testing.T) {
 		}
 		if found != n || t.Failed() {
 			t.Fatalf("%d of %d clean frames of %q: %q", found, n, in, k.frames)
+		}
+	}
+}
+
+// TestClientSpeaksAnyTime: wherever in the server's output the client's first
+// message comes, cut or not, frames of its kind arrive once and in order, and
+// the bytes add up.
+func TestClientSpeaksAnyTime(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	firsts := map[Framing]string{
+		JSONRPC: client[0] + "\n", JSON: `{"a":1}` + "\n", Headers: block(client[0]), Raw: "HELO\r\n",
+	}
+	for framing, first := range firsts {
+		for range 1000 {
+			var in []byte
+			n := 1 + r.IntN(4)
+			for i := range n {
+				in = append(in, mix(r)...)
+				f := `{"jsonrpc":"2.0","id":"unique` + string(rune('a'+i)) + `","result":{}}`
+				if framing == Headers {
+					f = block(f)
+				} else {
+					f = "\n" + f + "\n"
+				}
+				in = append(in, f...)
+			}
+			in = append(in, mix(r)...)
+			conv := NewConversation(Options{})
+			var k sink
+			s := NewScanner(Options{Repair: true, Glued: true}, conv, k.output())
+			now, speaks := epoch, r.IntN(len(in))
+			said := []byte(first)
+			cut := func(left int) int { return r.IntN(min(left, 20)) }
+			inPieces(in, cut, func(p []byte) {
+				speaks -= len(p)
+				if speaks < 0 && len(said) > 0 {
+					m := 1 + r.IntN(len(said))
+					conv.Inbound(said[:m])
+					said = said[m:]
+				}
+				s.Write(p, now)
+				next := now.Add([]time.Duration{0, time.Millisecond, cleanWait}[r.IntN(3)])
+				pass(s, now, next)
+				now = next
+			})
+			conv.Inbound(said)
+			s.Close(now)
+			balance(t, s, &k)
+			found := 0
+			for at := 0; ; found++ {
+				i := bytes.Index(k.wire[at:], []byte("unique"))
+				if i < 0 {
+					break
+				}
+				at += i + len("unique")
+				if want := byte('a' + found); k.wire[at] != want {
+					t.Errorf("unique%c comes where unique%c should", k.wire[at], want)
+				}
+			}
+			if found != n || t.Failed() {
+				t.Fatalf("%v: %d of %d frames of %q: wire %q, stray %q", framing, found, n, in, k.wire, k.stray)
+			}
 		}
 	}
 }

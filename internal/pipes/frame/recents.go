@@ -70,30 +70,37 @@ type saying struct {
 
 // is reports whether two texts have the same value: white space, the order of
 // members, escapes and the spelling of numbers make no difference. A log prints
-// a message that was read in a spelling of its own.
+// a message that was read in a spelling of its own. Texts longer than
+// maxCompared and values deeper than maxDepth are the same only in the same
+// bytes.
 func (a *saying) is(b *saying) bool {
 	if bytes.Equal(a.p, b.p) {
 		return true
 	}
 	a.compute()
 	b.compute()
-	return a.value == b.value && a.value != tooDeep
+	return a.value == b.value && a.value != incomparable
 }
 
 func (a *saying) compute() {
-	if a.value == 0 {
+	switch {
+	case a.value > 0:
+	case len(a.p) > maxCompared:
+		a.value = incomparable
+	default:
 		h, _ := hashValue(a.p, leadingSpace(a.p), 0)
-		a.value = max(h, tooDeep)
+		a.value = max(h, incomparable)
 	}
 }
 
 const (
-	tooDeep  = 1
-	maxDepth = 1 << 10 // of a value that is compared
+	incomparable = 1
+	maxCompared  = 1 << 20 // bytes
+	maxDepth     = 1 << 10 // levels
 )
 
 // hashValue hashes the value at i, where no white space is, and returns the
-// index behind it. It is tooDeep if the value nests deeper than maxDepth.
+// index behind it. It is incomparable if the value nests deeper than maxDepth.
 func hashValue(b []byte, i, depth int) (h uint64, end int) {
 	start := i
 	switch b[i] {
@@ -103,14 +110,14 @@ func hashValue(b []byte, i, depth int) (h uint64, end int) {
 		return hashString(inner, bytes.IndexByte(inner, '\\') >= 0), end
 	case '{', '[':
 		if depth == maxDepth {
-			return tooDeep, len(b)
+			return incomparable, len(b)
 		}
 		object := b[i] == '{'
 		h = hashByte(hashStart, b[i])
 		for i++; ; {
 			i = nextToken(b, i)
 			if i >= len(b) {
-				return tooDeep, len(b)
+				return incomparable, len(b)
 			}
 			if b[i] == '}' || b[i] == ']' {
 				return hashByte(h, 0), i + 1
@@ -120,7 +127,7 @@ func hashValue(b []byte, i, depth int) (h uint64, end int) {
 			if object {
 				i = nextToken(b, i)
 				if i >= len(b) {
-					return tooDeep, len(b)
+					return incomparable, len(b)
 				}
 				var v uint64
 				v, i = hashValue(b, i, depth+1)

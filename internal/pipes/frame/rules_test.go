@@ -3,6 +3,7 @@ package frame
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -396,7 +397,7 @@ func TestMemory(t *testing.T) {
 	for name, p := range hard(1 << 16) {
 		for _, o := range []Options{{Framing: JSONRPC, Repair: true, Glued: true, MaxFrame: 1 << 20}, {Framing: Headers, Repair: true, MaxFrame: 1 << 20}} {
 			s := NewScanner(o, NewConversation(o), Output{})
-			for range 64 {
+			for range 40 {
 				s.Write(bytes.TrimSpace(p), epoch)
 			}
 			if n := cap(s.buf); n > 4<<20 {
@@ -438,6 +439,24 @@ func TestBeforeTheClientSpeaks(t *testing.T) {
 	balance(t, k.s, &k.k)
 }
 
+func TestHeaderInCutOffString(t *testing.T) {
+	for _, noise := range []string{`{"`, `["a`, `x {"a":"`, `[1,"`} {
+		k := newTalk(t, Options{Repair: true, Glued: true})
+		k.write(noise + block(reply1))
+		k.want(block(reply1), noise)
+	}
+}
+
+// TestDecidedWithinHopelessText: the line that is looked at again begins where
+// the text before it was given up.
+func TestDecidedWithinHopelessText(t *testing.T) {
+	k := newTalk(t, Options{Repair: true, Glued: true})
+	k.write("x [1, 2\n,\n{\"ok\"")
+	k.conv.Inbound([]byte(`{"a":1}`))
+	k.write(":1}\n")
+	k.want("{\"ok\":1}\n", "x [1, 2\n,\n")
+}
+
 func TestUnknownProtocolIsNotedOnce(t *testing.T) {
 	k := newTalk(t, Options{Repair: true, Glued: true})
 	k.write("{ held")
@@ -456,7 +475,7 @@ func TestUnknownProtocolIsNotedOnce(t *testing.T) {
 func TestDebugAdapterIsAnswered(t *testing.T) {
 	k := newTalk(t, Options{Repair: true}, block(`{"seq":1,"type":"request","command":"initialize"}`))
 	k.write(block(`{"seq":1,"type":"event","event":"output"}`) + block(reply1) + block(`{"seq":2,"type":"response","request_seq":1.0,"success":true}`))
-	if fmt.Sprint(k.k.kinds) != fmt.Sprint([]FrameKind{Other, Response}) {
+	if !slices.Equal(k.k.kinds, []FrameKind{Other, Response}) {
 		t.Errorf("kinds %v of %q", k.k.kinds, k.k.frames)
 	}
 }

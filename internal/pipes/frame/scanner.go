@@ -261,6 +261,9 @@ func (s *Scanner) follow() {
 	switch s.at {
 	case inCandidate, inHeader, inBody:
 		// Begun by rules that hold no more: look at it again.
+		if s.at == inCandidate && s.given > s.cand.start {
+			s.noise = s.data[s.given-1] != '\n' // it was given up to there
+		}
 		switch {
 		case s.hasClean:
 			s.passClean(s.clean.end)
@@ -406,10 +409,10 @@ func (s *Scanner) between(eof bool) bool {
 	if !eof {
 		return false
 	}
-	switch {
-	case s.at == afterClean:
+	switch s.at {
+	case afterClean:
 		s.passClean(s.i)
-	case s.at == atStart:
+	case atStart:
 		if s.given < s.i {
 			s.blank(s.data[s.given:s.i])
 			s.given = s.i
