@@ -7,8 +7,10 @@
 // Without wireguardrun it serves on standard input and output as ever, and
 // what it prints is on the wire.
 //
-// Start node itself, not npx or npm run: node closes all descriptors above 2
-// but its own in what it starts, so a launcher written for it loses the wire.
+// node closes all descriptors above 2 but its own in what it starts, so that
+// launchers written for it, npx and npm run among them, lose the two. Behind
+// them it serves on standard input and output too, of which wireguardrun lets
+// only messages through. With --wire=fds there are none there, and it says so.
 
 import { execSync, spawnSync } from 'node:child_process';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -19,11 +21,32 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 
-const { WIREGUARDRUN_IN: wireIn, WIREGUARDRUN_OUT: wireOut } = process.env;
+const { WIREGUARDRUN_IN, WIREGUARDRUN_OUT, WIREGUARDRUN_HANDOVER = '' } = process.env;
+const [wireIn, wireOut] = [Number(WIREGUARDRUN_IN), Number(WIREGUARDRUN_OUT)];
+const record = WIREGUARDRUN_HANDOVER.split(';');
+const handed = isWire();
+if (!handed && record.includes('mode=fds')) {
+  throw new Error('the wire is lost: start node without a launcher in between, or leave out --wire=fds');
+}
 const transport = new StdioServerTransport(
-  wireIn ? open(Number(wireIn), true) : process.stdin,
-  wireOut ? open(Number(wireOut), false) : process.stdout,
+  handed ? open(wireIn, true) : process.stdin,
+  handed ? open(wireOut, false) : process.stdout,
 );
+
+// Whether nothing in between, such as npx, has closed or replaced a descriptor.
+function isWire() {
+  const id = (fd) => {
+    const { dev, ino } = fs.fstatSync(fd, { bigint: true });
+    return `${dev.toString(16)}:${ino.toString(16)}`;
+  };
+  try {
+    const ends = [`in=${wireIn}@${id(wireIn)}`, `out=${wireOut}@${id(wireOut)}`,
+      `stdin=${id(0)}`, `stdout=${id(1)}`];
+    return process.platform === 'win32' || ends.every((end) => record.includes(end));
+  } catch { // no number, or not open
+    return false;
+  }
+}
 
 function open(fd, readable) {
   try {
@@ -34,6 +57,10 @@ function open(fd, readable) {
 }
 // snippet:end
 
+// Why 0 and 1 are checked as well: where a launcher has put pipes of its own, we
+// serve on those. On Windows node tells of no descriptor more than that it is
+// open.
+//
 // Why net.Socket where it can be (pipes and sockets are what clients give) and
 // fs streams only where it can't:
 //

@@ -10,29 +10,50 @@ version 2) keeps clean for as long as it serves: what is printed before that is
 on the wire, and so is, after it, what is printed or was left in a buffer.
 launcher.sh shows how far that goes under wireguardrun.
 
-Start python itself, a shell script, or uv run: a launcher in Python has to give
-the descriptors on, by pass_fds=(3, 4), since subprocess closes them. The server
-then ends with "Bad file descriptor".
+A launcher in Python loses the descriptors, since subprocess closes them, unless
+it gives them on by pass_fds=(3, 4). Behind it the server uses standard input and
+output as well. With --wire=fds no messages are there, and it says so and ends.
 """
 
 # snippet:begin
 import os
+import sys
 
 import anyio
 from mcp.server.stdio import stdio_server
 
+fd_in = os.environ.pop("WIREGUARDRUN_IN", "")
+fd_out = os.environ.pop("WIREGUARDRUN_OUT", "")
+record = os.environ.pop("WIREGUARDRUN_HANDOVER", "").split(";")
 
-def wire(name, mode):
-    fd = os.environ.pop(name, None)
-    if fd is None:
-        return None  # the SDK takes standard input or output
+
+def is_wire():
+    """Whether nothing in between has closed or replaced a descriptor."""
+    try:
+        ends = {f"in={fd_in}@{identity(fd_in)}", f"out={fd_out}@{identity(fd_out)}",
+                f"stdin={identity(0)}", f"stdout={identity(1)}"}
+    except (OSError, ValueError):  # not open, or no number
+        return False
+    return os.name == "nt" or ends <= set(record)
+
+
+def identity(fd):
+    stat = os.fstat(int(fd))
+    return f"{stat.st_dev:x}:{stat.st_ino:x}"
+
+
+def stream(fd, mode):
     os.set_inheritable(int(fd), False)
     return anyio.wrap_file(
         open(int(fd), mode, encoding="utf-8", errors="replace", newline="\n", closefd=False)
     )
 
 
-wire_in, wire_out = wire("WIREGUARDRUN_IN", "r"), wire("WIREGUARDRUN_OUT", "w")
+wire_in = wire_out = None  # the SDK takes standard input and output
+if is_wire():
+    wire_in, wire_out = stream(fd_in, "r"), stream(fd_out, "w")
+elif "mode=fds" in record:
+    sys.exit("the wire is lost: start python without a launcher in between, or leave out --wire=fds")
 
 
 async def serve(server):
@@ -43,8 +64,10 @@ async def serve(server):
 
 # Why so:
 #
-# - At the top, before an event loop or anything else that keeps a descriptor:
-#   where the wire got lost, nothing else can have its numbers yet.
+# - At the top, before anything is started that would have the wire, or a file
+#   is opened that has a number of it: Windows tells only whether one is open.
+# - Standard input and output are checked as well: where a launcher has put pipes
+#   of its own, the server uses those.
 # - open() in text mode buffers, and a read returns what is there; the SDK
 #   flushes after each message. No form of open() changes the descriptor's mode.
 # - newline="\n": else a carriage return inside a message ends it, and both
@@ -67,14 +90,10 @@ import ctypes
 import json
 import logging
 import subprocess
-import sys
 import warnings
 
 from mcp import types
 from mcp.server import Server
-
-# The same for libraries; what we start is not the server.
-os.environ.pop("WIREGUARDRUN_HANDOVER", None)
 
 # A logger that has kept standard output from before.
 log = logging.getLogger("noisy")

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,24 +20,35 @@ var unaware = []string{"sh", "-c", `echo "<stray launcher at start>"
 unset WIREGUARDRUN_IN WIREGUARDRUN_OUT WIREGUARDRUN_HANDOVER
 exec "$@"`, "sh"}
 
+// nodeLaunchers start the server with node, which closes descriptors.
+var nodeLaunchers = map[string][]string{
+	"npx":     {"npx", "-c", "node server.mjs"},
+	"npm run": {"npm", "run", "start"},
+}
+
 func TestNodeSDKServer(t *testing.T) {
 	project := nodeServer(t)
+	server := []string{"node", "server.mjs"}
+	// A printed answer shows by its identifier that nobody has asked for it; a
+	// printed notification is one.
+	shared := without(nodeTools, stdinReader, "print_notification")
 	for _, tt := range []struct {
-		name  string
-		argv  []string // in front of the server
-		calls []string
-		noise []string // beside that of the tools
+		name   string
+		flags  []string
+		server []string
+		calls  []string
+		noise  []string // beside that of the tools
 	}{
-		{"handed down", []string{wireguardrun, "--wire=fds", "--"}, nodeTools, nil},
-		{"relayed", []string{wireguardrun, "--"}, without(nodeTools, stdinReader), nil},
-		// A printed answer shows by its identifier that nobody has asked for it;
-		// a printed notification is one.
-		{"unmodified", append([]string{wireguardrun, "--strict-ids", "--"}, unaware...),
-			without(nodeTools, stdinReader, "print_notification"), []string{noiseOf("launcher", "at start")}},
+		{"handed down", []string{"--wire=fds"}, server, nodeTools, nil},
+		{"relayed", nil, server, without(nodeTools, stdinReader), nil},
+		{"unmodified", []string{"--strict-ids"}, slices.Concat(unaware, server), shared, []string{noiseOf("launcher", "at start")}},
+		{"behind npx", nil, nodeLaunchers["npx"], without(shared, "print_answer"), nil},
+		{"behind npm run", nil, nodeLaunchers["npm run"], without(shared, "print_answer"), []string{"> node server.mjs\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := driveNode(t, project, allCalls(tt.calls), append(tt.argv, "node", "server.mjs")...)
+			command := slices.Concat([]string{wireguardrun}, tt.flags, []string{"--"}, tt.server)
+			r := driveNode(t, project, allCalls(tt.calls), command...)
 			checkNodeReport(t, r, nodeTools, tt.calls)
 			for _, noise := range append(tt.noise, noiseOf("console_log", "at start")) {
 				if !strings.Contains(r.Stderr, noise) {
@@ -44,6 +56,49 @@ func TestNodeSDKServer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNodeSDKServerLostWire(t *testing.T) {
+	project := nodeServer(t)
+	for name, command := range nodeLaunchers {
+		t.Run(name, func(t *testing.T) { checkLostWire(t, Options{Command: command, Dir: project}) })
+	}
+	for name, launcher := range wireLosers {
+		t.Run(name, func(t *testing.T) {
+			checkLostWire(t, Options{Command: slices.Concat(launcher, []string{"node", "server.mjs"}), Dir: project})
+		})
+	}
+}
+
+// wireLosers start a server that is told of a wire that it does not have, or
+// that is not its.
+var wireLosers = map[string][]string{
+	"closed":   {"sh", "-c", `exec "$@" 3<&- 4>&-`, "sh"},
+	"replaced": {"sh", "-c", `exec "$@" 3</dev/null 4>/dev/null`, "sh"},
+	"one left": {"sh", "-c", `exec "$@" 4>/dev/null`, "sh"},
+	// The server is behind a filter, and the wire is the launcher's.
+	"filtered": {"sh", "-c", `cat | "$@"`, "sh"},
+}
+
+// checkLostWire checks that the server of an example, behind something that
+// loses the wire, serves where the wire is too, and else says what is wrong.
+func checkLostWire(t *testing.T, o Options) {
+	t.Helper()
+	o.Flags = []string{"--wire=auto"}
+	s := start(t, o)
+	s.Send(initialize)
+	if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
+		t.Fatalf("the answer is %s", line)
+	}
+	s.CloseStdin()
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+
+	o.Flags = []string{"--wire=fds"}
+	out, errOut, status := run(t, o, initialize)
+	if out != "" || status != (Status{Code: 1}) || !strings.Contains(errOut, "the wire is lost: start ") {
+		t.Errorf("without a wire: %v, standard output %q, standard error %q", status, out, errOut)
 	}
 }
 
@@ -148,8 +203,15 @@ func TestNodeSDKServerLeavesWireBlocking(t *testing.T) {
 		if bare {
 			// Handed down by hand and on 3 and 4 only: what is on 0 to 2 node
 			// itself puts back.
-			o.Bare, o.Stdin, o.Stdout = true, nil, nil
-			o.Files, o.Env = []*os.File{in, out}, []string{"WIREGUARDRUN_IN=3", "WIREGUARDRUN_OUT=4"}
+			null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer null.Close()
+			o.Bare, o.Stdin, o.Stdout, o.Files = true, null, null, []*os.File{in, out}
+			o.Env = []string{"WIREGUARDRUN_IN=3", "WIREGUARDRUN_OUT=4", fmt.Sprintf(
+				"WIREGUARDRUN_HANDOVER=v1;mode=fds;in=3@%s;out=4@%s;stdin=%s;stdout=%s",
+				identityOf(t, in), identityOf(t, out), identityOf(t, null), identityOf(t, null))}
 		}
 		s := start(t, o)
 		fromServer.SetReadDeadline(limit(t))

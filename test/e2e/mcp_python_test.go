@@ -79,6 +79,7 @@ func TestPythonSDKServer(t *testing.T) {
 		// knows nothing of the other pair.
 		{"unmodified", slices.Concat([]string{wireguardrun, "--"}, unaware, []string{python, server}),
 			without(pythonTools, "child_inherits"), launched},
+		{"behind a launcher", slices.Concat([]string{wireguardrun, "--"}, pythonLauncher(python, "", server)), pythonTools, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -219,26 +220,31 @@ func TestPythonSDKServerReads(t *testing.T) {
 	s.ExpectExit(Status{})
 }
 
-// A launcher in Python closes the descriptors in what it starts, unless it is
-// told not to. A server that has lost them must notice.
-func TestPythonSDKServerLauncher(t *testing.T) {
+// pythonLauncher is the command of a launcher in Python, which closes the
+// descriptors in what it starts unless an option says otherwise.
+func pythonLauncher(python, option, server string) []string {
+	script := "import subprocess, sys; sys.exit(subprocess.run([sys.executable, *sys.argv[1:]]" + option + ").returncode)"
+	return []string{python, "-c", script, server}
+}
+
+func TestPythonSDKServerLostWire(t *testing.T) {
 	python, server, _ := pythonExample(t)
-	command := func(option string) []string {
-		script := "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]" + option + ").returncode)"
-		return []string{python, "-c", script, python, server}
+	t.Run("subprocess", func(t *testing.T) {
+		checkLostWire(t, Options{Command: pythonLauncher(python, "", server), Env: pythonEnv})
+	})
+	for name, launcher := range wireLosers {
+		t.Run(name, func(t *testing.T) {
+			checkLostWire(t, Options{Command: slices.Concat(launcher, []string{python, server}), Env: pythonEnv})
+		})
 	}
-	t.Run("gives them on", func(t *testing.T) {
-		s, _ := pythonSession(t, Options{Command: command(", pass_fds=(3, 4)")})
-		s.Send(pythonCall("print", "x"))
-		expectText(s, "print x")
-		s.CloseStdin()
-		s.ExpectEnd()
-		s.ExpectExit(Status{})
-	})
-	t.Run("closes them", func(t *testing.T) {
-		out, errOut, status := run(t, Options{Command: command(""), Env: pythonEnv}, initialize)
-		if out != "" || status != (Status{Code: 1}) || !strings.Contains(errOut, "Bad file descriptor") {
-			t.Errorf("%v, standard output %q, standard error %q", status, out, errOut)
-		}
-	})
+}
+
+func TestPythonSDKServerLauncherGivesOn(t *testing.T) {
+	python, server, _ := pythonExample(t)
+	s, _ := pythonSession(t, Options{Command: pythonLauncher(python, ", pass_fds=(3, 4)", server)})
+	s.Send(pythonCall("print", "x"))
+	expectText(s, "print x")
+	s.CloseStdin()
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
 }

@@ -20,7 +20,7 @@ var nodeTools = []string{
 func nodeServer(t *testing.T) string {
 	t.Helper()
 	example := filepath.Join(moduleRoot, "examples", "mcp-node")
-	return nodeProject(t, example,
+	return nodeProject(t, example, filepath.Join(example, "package.json"),
 		filepath.Join(example, "server.mjs"), filepath.Join("testdata", "node", "client.mjs"))
 }
 
