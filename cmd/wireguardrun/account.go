@@ -57,6 +57,7 @@ func (l *life) account(o *outlets) {
 		{"glued", s.Glued},
 		{"joined", s.Joined},
 		{"too_long", s.TooLong},
+		{"half", s.Half},
 		{"dropped_bytes", int64(dropped)},
 	} {
 		if n.count > 0 {

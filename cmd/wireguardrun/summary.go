@@ -49,6 +49,7 @@ type passed struct {
 	Joined  int64            `json:"joined"`  // messages that passed as one line of several
 	Copies  int64            `json:"copies"`  // logged messages that were diverted
 	TooLong int64            `json:"too_long"`
+	Half    int64            `json:"half"` // messages that the server's end has cut off
 }
 
 // traffic is one direction. Bytes that pass unread, those of an aware server,
@@ -96,7 +97,7 @@ func newPassed(s relay.Stats) *passed {
 		Server: s.Side.String(), Framing: s.Framing.String(),
 		In: traffic(s.Inbound), Out: traffic(s.Outbound), Lost: s.Lost,
 		Repairs: map[string]int64{},
-		Glued:   s.Glued, Joined: s.Joined, Copies: s.Copies, TooLong: s.TooLong,
+		Glued:   s.Glued, Joined: s.Joined, Copies: s.Copies, TooLong: s.TooLong, Half: s.Half,
 	}
 	for kind, n := range s.Repairs {
 		if n > 0 {

@@ -39,6 +39,7 @@ type Stats struct {
 	Joined  int64                // messages over several lines that passed
 	Copies  int64                // logged messages that were diverted
 	TooLong int64                // messages over the limit that were diverted
+	Half    int64                // messages cut off by the server's end that were diverted
 }
 
 // Traffic is one direction. Frames are those that the relay has told from each
@@ -100,6 +101,7 @@ func (s *Stats) add(o *output) {
 	s.Joined += c.Joined
 	s.Copies += c.Copies
 	s.TooLong += c.TooLong
+	s.Half += c.Half
 }
 
 // haste is how soon a client may end that a server could not have read by then.
