@@ -101,11 +101,11 @@ func (l *life) session(cfg config) proc.Status {
 	o.drain()
 	l.account(o)
 	if cfg.Summary == onStderr {
-		_ = newSummary(cfg, began, status, l.relay, o).write(o.messages)
+		_ = l.newSummary(began, status, o).write(o.messages)
 	}
 	o.flush()
 	if sum != nil {
-		if err := closeSummary(sum, newSummary(cfg, began, status, l.relay, o)); err != nil {
+		if err := closeSummary(sum, l.newSummary(began, status, o)); err != nil {
 			configuredSay(cfg).fail(err)
 		}
 	}
@@ -177,6 +177,7 @@ func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 			l.strayed(p)
 			o.stray.Put("stdout", p)
 		},
+		Pace:   o.stray.Pace,
 		Note:   l.note,
 		Failed: func(err error) { l.failed <- err },
 	})

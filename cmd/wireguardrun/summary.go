@@ -31,6 +31,7 @@ type summary struct {
 	Dropped uint64                `json:"dropped"` // bytes of it that reached nobody
 
 	Exit    exitStatus `json:"exit"`
+	EndedBy string     `json:"ended_by"` // what has led to the server's end: server, signal, client, eof-timeout or wire
 	Start   time.Time  `json:"start"`
 	End     time.Time  `json:"end"`
 	Seconds float64    `json:"seconds"`
@@ -70,13 +71,13 @@ type exitStatus struct {
 }
 
 // newSummary is the summary of a run that has just ended.
-func newSummary(cfg config, began time.Time, status proc.Status, r *relay.Relay, o *outlets) summary {
-	now := time.Now()
+func (l *life) newSummary(began time.Time, status proc.Status, o *outlets) summary {
+	cfg, r, now := l.cfg, l.relay, time.Now()
 	totals := o.totals()
 	s := summary{
 		Version: programVersion(), Command: cfg.Argv[0], Wire: cfg.Wire,
 		Stray: map[string]strayCount{}, Dropped: totals.Dropped,
-		Exit:  exitStatus{childExitCode(status.Code, status.Signal), status.Signal},
+		Exit: exitStatus{childExitCode(status.Code, status.Signal), status.Signal}, EndedBy: l.ending.by.String(),
 		Start: began.UTC(), End: now.UTC(), Seconds: now.Sub(began).Seconds(),
 	}
 	for source, c := range totals.Sources {

@@ -90,7 +90,9 @@ func runKeeper(argv []string) {
 			_ = pipes.Close(pipes.Handle(n))
 		}
 	}
-	// Whoever ends all programs of our name must not end us first.
+	// Whoever ends all programs of our name must not end us first. One that is
+	// just starting dies of these signals and is replaced: Go's runtime lets
+	// them through before any of our code runs.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
 	switch t.listen() {
 	case killLater:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -95,6 +96,10 @@ func (t Tree) groupHolds(handles []uintptr) bool {
 // marks reports whether process pid was started with the mark of the run.
 func (t Tree) marks(pid int) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for end := time.Now().Add(time.Second); len(env) == 0 && executes(pid) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+		env, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	}
 	if err != nil {
 		return false
 	}
@@ -104,6 +109,24 @@ func (t Tree) marks(pid int) bool {
 		}
 	}
 	return false
+}
+
+// executes reports whether process pid is just replacing its program: for that
+// time, which is long when others have the processors, it has no environment.
+// A kernel thread never has one, nor a program.
+func executes(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	const envEnd = 51 - 3 // proc_pid_stat(5), from the state on
+	_, rest, _ := cutLast(stat, []byte(") "))
+	fields := bytes.Fields(rest)
+	if len(fields) <= envEnd || string(fields[envEnd]) != "0" {
+		return false
+	}
+	_, err = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil
 }
 
 // eachProcess visits all processes that have not ended, with their parents and groups.

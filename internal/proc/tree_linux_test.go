@@ -124,3 +124,24 @@ func TestIsOf(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is waited for who has no environment, or none that we may see.
+func TestExecutes(t *testing.T) {
+	c := asRole(t, "copy")
+	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	cmd.Env = []string{}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	r := launch(t, c)
+	for name, pid := range map[string]int{
+		"ours": os.Getpid(), "a child": r.Pid(), "one without an environment": cmd.Process.Pid,
+		"process 1": 1, "a kernel thread, or somebody's": 2, "nobody": 1 << 30,
+	} {
+		if executes(pid) {
+			t.Errorf("%s is said to replace its program", name)
+		}
+	}
+	r.end()
+}

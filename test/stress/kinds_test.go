@@ -34,7 +34,10 @@ var kinds = []kind{
 	{name: "server: TERM, INT or HUP", do: func(s *session) { s.toServer(s.askWord()) }},
 	{name: "keeper: KILL", do: func(s *session) { s.toKeeper(unix.SIGKILL) }},
 	{name: "keeper: TERM, INT or HUP", do: func(s *session) { s.toKeeper(s.askWord()) }},
-	{name: "keeper: KILL, then wrapper: KILL", do: keeperThenWrapper},
+	{name: "keeper: KILL, then wrapper: KILL", do: func(s *session) {
+		s.toKeeper(unix.SIGKILL)
+		s.killWrapper(s.wrapper)
+	}},
 	{name: "client closes its writing end", do: func(s *session) { s.order("close in") }},
 	{name: "client closes its reading end", do: func(s *session) {
 		// A polite server ends by itself before this counts.
@@ -141,26 +144,23 @@ func (s *session) toServer(sig unix.Signal) {
 	}
 }
 
+// toKeeper waits for the new keeper, if the signal has ended it, since the
+// wrapper may be next: both at one instant is more than two processes can guard
+// against. A keeper that has only just been started does not ignore signals yet.
 func (s *session) toKeeper(sig unix.Signal) {
-	if _, keeper := s.find(); keeper != 0 {
-		s.send(keeper, sig)
-	}
-}
-
-// keeperThenWrapper waits for the new keeper in between: both at one instant is
-// more than two processes can guard against.
-func keeperThenWrapper(s *session) {
 	_, first := s.find()
 	if first == 0 {
 		return
 	}
-	s.send(first, unix.SIGKILL)
-	for limit := time.Now().Add(time.Second); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+	s.send(first, sig)
+	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit) && alive(s.wrapper); time.Sleep(time.Millisecond) {
+		if alive(first) && ignores(first, sig) {
+			return
+		}
 		if _, keeper := children(s.wrapper); keeper != 0 && keeper != first {
-			break
+			return
 		}
 	}
-	s.killWrapper(s.wrapper)
 }
 
 func (s *session) stopFor(pid int) {

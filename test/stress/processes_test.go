@@ -107,6 +107,15 @@ func alive(pid int) bool {
 	return ok && state != 'Z' && state != 'X'
 }
 
+// ignores reports whether process pid ignores sig.
+func ignores(pid int, sig unix.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "SigIgn:")
+	var set uint64
+	_, err := fmt.Sscanf(rest, "%x", &set)
+	return err == nil && set&(1<<(sig-1)) != 0
+}
+
 // children returns those of pid, by kind: its server and its keeper.
 func children(pid int) (server, keeper int) {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
