@@ -30,7 +30,7 @@ func TestShell(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			stdout, stderr, status := run(t, Options{Command: []string{"sh", "-c", tt.script}}, tt.input)
+			stdout, stderr, status := run(t, Options{Flags: []string{"--log-level=error"}, Command: []string{"sh", "-c", tt.script}}, tt.input)
 			if stdout != tt.wire || stderr != tt.strayed || status != (Status{Code: tt.code}) {
 				t.Errorf("wire %q, standard error %q, %v", stdout, stderr, status)
 			}
