@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,11 +15,27 @@ import (
 // roleWord as the first argument makes this program the server of a session.
 const roleWord = "as-server"
 
-// playRole serves on the descriptors that were handed down, or on 0 and 1:
-// "echo SIZE" sends back each message of SIZE bytes, "send SIZE TOTAL" writes
-// TOTAL bytes in messages of SIZE, "wait" ends with its input.
+// Which descriptors a server uses.
+const (
+	wireStandard  = "standard"  // 0 and 1, whatever it was given
+	wireHanded    = "handed"    // those that were handed down
+	wireAnnounced = "announced" // the same, with an announcement
+)
+
+// playRole serves: "WIRE echo SIZE" answers each request of SIZE bytes by a
+// response of the same size; "WIRE send SIZE PIECE" answers a short request and
+// then writes messages of SIZE bytes, PIECE bytes at a time, until nobody reads
+// them; "WIRE wait" ends with its input.
 func playRole(args []string) error {
-	in, out := descriptor("WIREGUARDRUN_IN", 0), descriptor("WIREGUARDRUN_OUT", 1)
+	in, out := 0, 1
+	if args[0] != wireStandard {
+		in, out = descriptor("WIREGUARDRUN_IN"), descriptor("WIREGUARDRUN_OUT")
+	}
+	if args[0] == wireAnnounced {
+		if err := writeFull(out, []byte("\n")); err != nil {
+			return err
+		}
+	}
 	number := func(i int) int {
 		if i >= len(args) {
 			return 0
@@ -26,39 +43,51 @@ func playRole(args []string) error {
 		n, _ := strconv.Atoi(args[i])
 		return n
 	}
-	buf := make([]byte, max(number(1), 1))
-	switch args[0] {
+	switch args[1] {
 	case "echo":
-		for {
-			if err := readFull(in, buf); err != nil {
-				return ignoreEOF(err)
-			}
-			if err := writeFull(out, buf); err != nil {
-				return err
-			}
-		}
+		return echo(in, out, number(2), nil)
 	case "send":
-		for left := number(2); left > 0; left -= len(buf) {
-			if err := writeFull(out, buf); err != nil {
-				return err
+		notices := repeat(notice(number(2)), number(3))
+		return echo(in, out, shortMessage, func() error {
+			for {
+				if err := writeFull(out, notices); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+		})
 	case "wait":
-		if err := writeFull(out, buf); err != nil { // "ready"
+		if err := writeFull(out, []byte("\n")); err != nil { // "ready"
 			return err
 		}
-		return ignoreEOF(readFull(in, buf))
+		return ignoreEOF(readFull(in, make([]byte, 1)))
 	default:
-		return fmt.Errorf("no role %q", args[0])
+		return fmt.Errorf("no role %q", args[1])
 	}
 }
 
-func descriptor(variable string, usual int) int {
-	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
-		return n
+// echo answers requests of size bytes; then is what is done after the first.
+func echo(in, out, size int, then func() error) error {
+	asked, answer := make([]byte, size), response(size)
+	for {
+		if err := readFull(in, asked); err != nil {
+			return ignoreEOF(err)
+		}
+		copy(answer[idAt:], asked[idAt:][:idSize])
+		if err := writeFull(out, answer); err != nil {
+			return err
+		}
+		if then != nil {
+			return then()
+		}
 	}
-	return usual
+}
+
+func descriptor(variable string) int {
+	n, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // Plain blocking calls: Go's poller would add its own time to every session.
@@ -91,7 +120,7 @@ func writeFull(fd int, p []byte) error {
 }
 
 func ignoreEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err

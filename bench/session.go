@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,51 +15,81 @@ import (
 
 // session is one server and the client's ends of its wire.
 type session struct {
-	cmd     *exec.Cmd
+	cmds    []*exec.Cmd
+	middle  int // the process between server and client, 0 if there is none
 	in, out int // we write to in and read from out
+
+	request, answer []byte
+	trips           int
 }
 
-// open starts argv with pipes as its standard input and output.
-func open(argv ...string) (*session, error) {
-	var toServer, fromServer [2]int
-	if err := unix.Pipe2(toServer[:], unix.O_CLOEXEC); err != nil {
+// open starts a server role, with messages of size bytes there and back.
+func (t tools) open(k kind, size int, role ...string) (*session, error) {
+	s := &session{request: request(size), answer: make([]byte, size), out: -1}
+	stages := [][]string{t.server(k, role...)}
+	if k.behind != nil {
+		stages = append(stages, k.behind)
+	}
+	r, w, err := pipe()
+	if err != nil {
 		return nil, err
 	}
-	if err := unix.Pipe2(fromServer[:], unix.O_CLOEXEC); err != nil {
-		return nil, err
+	s.in = w
+	for _, argv := range stages {
+		stdin := os.NewFile(uintptr(r), "in")
+		r, w, err = pipe()
+		if err != nil {
+			return nil, err
+		}
+		stdout := os.NewFile(uintptr(w), "out")
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Stdin, cmd.Stdout = stdin, stdout // stderr goes nowhere
+		err := cmd.Start()
+		_ = stdin.Close()
+		_ = stdout.Close()
+		if err != nil {
+			return nil, fmt.Errorf("start %q: %w", argv, err)
+		}
+		s.cmds = append(s.cmds, cmd)
+		if k.name != bare {
+			s.middle = cmd.Process.Pid
+		}
 	}
-	stdin, stdout := os.NewFile(uintptr(toServer[0]), "in"), os.NewFile(uintptr(fromServer[1]), "out")
-	defer stdin.Close()
-	defer stdout.Close()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %q: %w", argv, err)
-	}
-	return &session{cmd, toServer[1], fromServer[0]}, nil
+	s.out = r
+	return s, nil
 }
 
-// close ends the server's input and waits for its end.
-func (s *session) close() error {
+func pipe() (r, w int, err error) {
+	var fds [2]int
+	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	return fds[0], fds[1], err
+}
+
+// trip sends a request, waits for the response and checks that it is its own.
+func (s *session) trip() error {
+	setID(s.request, s.trips)
+	s.trips++
+	if err := writeFull(s.in, s.request); err != nil {
+		return err
+	}
+	if err := readFull(s.out, s.answer); err != nil {
+		return fmt.Errorf("%q: the answer is missing: %w", s.cmds[0].Args, err)
+	}
+	if !bytes.Equal(s.answer[:idAt+idSize], s.request[:idAt+idSize]) {
+		return fmt.Errorf("%q: answered %.60q, asked %.60q", s.cmds[0].Args, s.answer, s.request)
+	}
+	return nil
+}
+
+// end closes the wire, which ends server and wrapper, and waits for that. How
+// they end when the client goes away in the middle of a message is their own
+// affair.
+func (s *session) end() {
 	_ = unix.Close(s.in)
-	err := s.cmd.Wait()
 	_ = unix.Close(s.out)
-	return err
-}
-
-// server is the argument vector of a server role, behind prefix.
-func (t tools) server(prefix []string, role ...string) []string {
-	return slices.Concat(prefix, []string{t.self, roleWord}, role)
-}
-
-// kinds are the ways to start a server that are compared.
-func (t tools) kinds() []kind {
-	return []kind{{"bare", nil}, {"wireguardrun --wire=fds", []string{t.guard, "--wire=fds", "--"}}}
-}
-
-type kind struct {
-	name   string
-	prefix []string
+	for _, cmd := range s.cmds {
+		_ = cmd.Wait()
+	}
 }
 
 // quantile returns the q-quantile of times, which it sorts.
@@ -67,6 +98,6 @@ func quantile(times []time.Duration, q float64) time.Duration {
 	return times[min(int(q*float64(len(times))), len(times)-1)]
 }
 
-func heading(format string, args ...any) { fmt.Printf("\n"+format+"\n\n", args...) }
+func heading(format string, args ...any) { fmt.Printf("\n### "+format+"\n\n", args...) }
 
 func row(format string, args ...any) { fmt.Printf(format+"\n", args...) }

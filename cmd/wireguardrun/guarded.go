@@ -169,7 +169,7 @@ func (l *life) start(c proc.Command, e *ends) error {
 func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 	l.failed = make(chan error, 2)
 	l.relay = relay.Start(relay.Options{
-		Wire:  wire,
+		Wire: wire, WireOut: l.out,
 		Stdin: ours.stdin, Stdout: ours.stdout, In: ours.in, Out: ours.out,
 		Frame:    l.cfg.Frame,
 		EndStdin: l.cfg.Stdin == stdinNull,

@@ -62,6 +62,31 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return writeHandle(c.h, p, wake)
 }
 
+// CanSplice reports whether the kernel can move bytes from src to dst, which
+// are borrowed.
+func CanSplice(src, dst Handle) bool { return canSplice(src, dst) }
+
+// Splice waits, as Read does, until there is something to read, and has the
+// kernel move it to dst, at most limit bytes and with lock held. It returns how
+// many those were. It never waits for dst: 0 says that Read and a write have to
+// do it, and find out why. [CanSplice] must be true of the Conn's handle and
+// dst, which is borrowed.
+func (c *Conn) Splice(dst Handle, limit int, lock sync.Locker) int {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	wake, err := c.enter()
+	if err != nil {
+		return 0
+	}
+	defer c.leave()
+	if awaitHandle(c.h, wake) != nil {
+		return 0
+	}
+	lock.Lock()
+	defer lock.Unlock()
+	return spliceHandle(c.h, dst, limit)
+}
+
 // Retire ends the Conn: calls that wait return os.ErrClosed, new ones too.
 // When the last call has left, which is usually at once, last runs, once: the
 // handle is then free to be closed. Retire itself never waits. Only the first

@@ -91,15 +91,15 @@ func writeHandle(h Handle, p []byte, w *waker) (int, error) {
 		n, err := writeNow(h, p[written:min(len(p), written+maxWrite)])
 		written += max(n, 0)
 		switch {
-		case err == nil, err == unix.EINTR:
-		case err == unix.EOPNOTSUPP, err == unix.ENOSYS, err == unix.EAGAIN && neverBlocks(h):
-			// No poll tells when a file would be written without waiting.
-			n, err := writeInPieces(h, p[written:], w)
-			return written + n, err
-		case err == unix.EAGAIN:
+		case err == nil, errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN) && !neverBlocks(h):
 			if err := await(h, unix.POLLOUT, w); err != nil {
 				return written, err
 			}
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+			// For a file no poll tells when that would change.
+			n, err := writeInPieces(h, p[written:], w)
+			return written + n, err
 		default:
 			return written, os.NewSyscallError("write", err)
 		}

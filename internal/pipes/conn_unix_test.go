@@ -252,3 +252,43 @@ func init() {
 func TestNoDescriptorsLeft(t *testing.T) {
 	play(t, "no descriptors left", "", func(cmd *exec.Cmd) { cmd.Args[2] = "ulimit -n 50; " + cmd.Args[2] })
 }
+
+// Where the system can't write without waiting, pieces are written that do not
+// wait either.
+func TestWriteInPieces(t *testing.T) {
+	e := newEnds(t)
+	w, err := newWaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	want := bytes.Repeat([]byte("0123456789"), 20_000)
+	got := make([]byte, len(want))
+	read := make(chan error)
+	go func() { _, err := io.ReadFull(newConn(t, e.r), got); read <- err }()
+	if n, err := writeInPieces(e.w, want, w); n != len(want) || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	if err := <-read; err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read something else, %v", err)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	full := make(chan result)
+	go func() {
+		n, err := writeInPieces(e.w, make([]byte, 8<<20), w)
+		full <- result{n, err}
+	}()
+	untilBlocked("writeInPieces")
+	w.wake(e.w)
+	r := <-full
+	if !errors.Is(r.err, os.ErrClosed) {
+		t.Errorf("wrote %d, %v", r.n, r.err)
+	}
+	e.closeWriter()
+	if all, err := io.ReadAll(newConn(t, e.r)); err != nil || len(all) != r.n {
+		t.Errorf("%d bytes arrived, %v; it told of %d", len(all), err, r.n)
+	}
+}

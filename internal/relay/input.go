@@ -207,7 +207,7 @@ func (in *input) untouched() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n, known := in.unread()
-	return known && n > 0
+	return len(in.queue) > 0 || known && n > 0
 }
 
 func (in *input) unread() (n int, known bool) {

@@ -9,6 +9,9 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
+// bufferSize is how much is read from the server at once, in bytes.
+const bufferSize = 256 << 10
+
 // output is one of the server's outputs and its scanner.
 type output struct {
 	r    *Relay
@@ -17,7 +20,7 @@ type output struct {
 	conn *pipes.Conn
 	done chan struct{}
 	read atomic.Int64 // bytes, given to take or on their way there
-	due  int64        // bytes that must have been read before the reading may end
+	due  int64        // of read, for certain, when all is read that was written before mark
 
 	// order is held from a look at bytes to their end on the wire, by the
 	// reader and by the timer of held frames.
@@ -26,6 +29,7 @@ type output struct {
 	looking bool   // the scanner is at work
 	batch   []byte // frames that the scanner has let through
 	first   bool   // no byte has been seen yet
+	unread  bool   // it is the side, and passes without a look; for run alone
 	frames  int64  // that passed
 	stray   Stray
 	timer   *time.Timer
@@ -50,8 +54,11 @@ func (o *output) stop() { o.conn.Retire(func() { _ = pipes.Close(o.h) }) }
 func (o *output) run() {
 	defer close(o.done)
 	defer o.stop()
-	buf := make([]byte, 256<<10)
+	buf := make([]byte, bufferSize)
 	for {
+		if o.unread && o.splice() {
+			continue
+		}
 		n, err := o.conn.Read(buf)
 		if n > 0 {
 			o.read.Add(int64(n))
@@ -64,17 +71,37 @@ func (o *output) run() {
 	}
 }
 
-// mark makes due what is in the pipe now.
-func (o *output) mark() {
-	// In this order: what is read in between counts for less, not for more.
-	o.due = o.read.Load()
-	if n, known := pipes.Unread(o.h); known {
-		o.due += int64(n)
+// splice has the kernel move what an aware server has written. It returns false
+// where that is not possible now, as at the end or for a slow client.
+func (o *output) splice() bool {
+	const limit = 1 << 20
+	r := o.r
+	if r.dead.Load() {
+		return false
 	}
+	n := o.conn.Splice(r.pages, limit, &r.wire)
+	o.read.Add(int64(n))
+	r.outbound.Add(int64(n))
+	r.moved.Add(1)
+	return n > 0
 }
 
-// owes reports whether something is due that has not been read.
-func (o *output) owes() bool { return o.read.Load() < o.due }
+// mark makes due what is in the pipe now.
+func (o *output) mark() {
+	n, _ := pipes.Unread(o.h)
+	// One buffer more: it may have been read and not be counted yet.
+	o.due = o.read.Load() + int64(n) + bufferSize
+}
+
+// owes reports whether something of what is due may be in the pipe still. Where
+// others write to it, it need not be empty ever again.
+func (o *output) owes() bool {
+	if isClosed(o.done) {
+		return false
+	}
+	n, _ := pipes.Unread(o.h)
+	return n > 0 && o.read.Load() < o.due
+}
 
 // take deals with bytes of the server.
 func (o *output) take(p []byte) {
@@ -90,6 +117,7 @@ func (o *output) take(p []byte) {
 	o.first = false
 	switch {
 	case r.side == Aware && o.side == Aware && o.scanner.Pending() == 0:
+		o.unread = r.pages != pipes.None
 		r.mu.Unlock()
 		r.write(p)
 		return

@@ -27,8 +27,10 @@ const (
 
 // Options say what is copied where.
 type Options struct {
-	// Wire is the client's. It is borrowed.
-	Wire io.ReadWriter
+	// Wire is the client's, and WireOut the descriptor behind its writes, or
+	// None. They are borrowed; WireOut only by Start.
+	Wire    io.ReadWriter
+	WireOut pipes.Handle
 	// Stdin and Stdout are our ends of the server's 0 and 1; In and Out those
 	// of the extra pair, or None. They are owned by the relay.
 	Stdin, Stdout, In, Out pipes.Handle
@@ -69,6 +71,7 @@ type Relay struct {
 	readNothing atomic.Bool
 
 	wire  sync.Mutex   // one writer at a time
+	pages pipes.Handle // where the kernel can move what an aware server writes; owned; None if it can't
 	dead  atomic.Bool  // nobody reads the wire, or it fails
 	busy  atomic.Bool  // a write to the wire is under way
 	moved atomic.Int64 // changes with what is read from the server or written to the client
@@ -76,13 +79,16 @@ type Relay struct {
 
 // Start starts to copy.
 func Start(o Options) *Relay {
-	r := &Relay{o: o, conversation: frame.NewConversation(o.Frame), ended: make(chan struct{})}
+	r := &Relay{o: o, conversation: frame.NewConversation(o.Frame), ended: make(chan struct{}), pages: pipes.None}
 	r.stdin = newInput(o.Stdin)
 	r.stdout = r.newOutput(o.Stdout, Unmodified)
 	if o.In != pipes.None {
 		r.in = newInput(o.In)
 		r.stdin.asked, r.in.asked = true, true
 		r.out = r.newOutput(o.Out, Aware)
+		if o.WireOut != pipes.None && pipes.CanSplice(o.Out, o.WireOut) {
+			r.pages, _ = pipes.Duplicate(o.WireOut)
+		}
 	} else {
 		r.side = Unmodified
 	}
@@ -240,11 +246,18 @@ func (r *Relay) write(p []byte) {
 // keep the pipes get quiet without a byte, and limit in all.
 func (r *Relay) Drain(quiet, limit time.Duration) {
 	r.lookAtReading(false)
-	open := []*output{r.stdout}
+	outputs := []*output{r.stdout}
 	if r.out != nil {
-		open = append(open, r.out)
+		outputs = append(outputs, r.out)
 	}
-	for _, o := range open {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, o := range outputs {
+			<-o.done
+		}
+	}()
+	for _, o := range outputs {
 		o.mark()
 	}
 	// Time goes by in slices, so that a stop of this process or of the whole
@@ -252,22 +265,26 @@ func (r *Relay) Drain(quiet, limit time.Duration) {
 	slice := max(quiet/15, time.Millisecond)
 	seen := r.moved.Load()
 	for still, spent := time.Duration(0), time.Duration(0); still < quiet && spent < limit; {
-		time.Sleep(slice)
-		open = slices.DeleteFunc(open, func(o *output) bool { return isClosed(o.done) })
-		if len(open) == 0 {
-			break
-		}
-		still, spent = still+slice, spent+slice
-		if now := r.moved.Load(); now != seen {
-			seen, still = now, 0
-		}
-		if r.busy.Load() || slices.ContainsFunc(open, (*output).owes) {
-			still, spent = 0, 0 // the client is slow
+		select {
+		case <-ended:
+			still = quiet
+		case <-time.After(slice):
+			still, spent = still+slice, spent+slice
+			if now := r.moved.Load(); now != seen {
+				seen, still = now, 0
+			}
+			if r.busy.Load() || slices.ContainsFunc(outputs, (*output).owes) {
+				still, spent = 0, 0 // the client is slow
+			}
 		}
 	}
-	for _, o := range open {
+	for _, o := range outputs {
 		o.stop()
-		<-o.done
+	}
+	<-ended
+	if r.pages != pipes.None {
+		_ = pipes.Close(r.pages)
+		r.pages = pipes.None
 	}
 	r.stdin.end()
 	if r.in != nil {

@@ -68,7 +68,8 @@ func newSession(t *testing.T, extra bool) *session {
 			io.Reader
 			io.Writer
 		}{keep(wireIn), keep(wireOut)},
-		In: pipes.None, Out: pipes.None,
+		WireOut: wireOut,
+		In:      pipes.None, Out: pipes.None,
 		Frame: frame.Options{Repair: true, Glued: true},
 		Stray: func(p []byte) {
 			s.mu.Lock()
@@ -120,6 +121,19 @@ func (s *session) readEnd(f *file, before ...bool) {
 	s.t.Helper()
 	if rest, err := io.ReadAll(f); err != nil || len(rest) > 0 && before == nil {
 		s.t.Fatalf("read %.100q, %v, want the end", rest, err)
+	}
+}
+
+// awaitUnread waits until there is something in a pipe.
+func (s *session) awaitUnread(f *file) {
+	s.t.Helper()
+	for limit := deadline(s.t); ; time.Sleep(time.Millisecond) {
+		if n, _ := pipes.Unread(f.h); n > 0 {
+			return
+		}
+		if time.Now().After(limit) {
+			s.t.Fatal("nothing is in the pipe")
+		}
 	}
 }
 
@@ -234,6 +248,7 @@ func TestALogOfAReplyIsStray(t *testing.T) {
 	s := newSession(t, true)
 	s.write(s.client.out, request)
 	s.read(s.pair.in, request)
+	s.awaitUnread(s.std.in)
 	s.write(s.std.out, response)
 	s.write(s.pair.out, response+notice)
 	s.read(s.client.in, response+notice)

@@ -129,8 +129,49 @@ func TestDrainOwesWhatIsInThePipe(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		s.relay.Drain(0, 0)
+		s.relay.Drain(time.Millisecond, time.Millisecond)
 	}()
 	s.read(s.client.in, holder)
 	<-drained
+}
+
+// What an aware server writes passes as it is, fast or slow, in any portions.
+func TestAnAwareServerPassesUnread(t *testing.T) {
+	s := newSession(t, true)
+	text := []byte("\n")
+	for n := 0; len(text) < 4<<20; n++ {
+		text = append(text, strings.Repeat(string(rune('a'+n%26)), n%5000)...)
+	}
+	go func() {
+		for rest, n := text, 0; len(rest) > 0; n++ {
+			size := min(len(rest), 1+n*n%70_000)
+			if _, err := s.pair.out.Write(rest[:size]); err != nil {
+				return
+			}
+			rest = rest[size:]
+		}
+	}()
+	for rest := string(text[1:]); len(rest) > 0; {
+		n := min(len(rest), 100_000)
+		s.read(s.client.in, rest[:n])
+		rest = rest[n:]
+	}
+	s.finish()
+	if got := s.relay.Stats().Outbound.Bytes; got != int64(len(text)-1) {
+		t.Errorf("%d bytes were counted, %d have passed", got, len(text)-1)
+	}
+}
+
+func TestAClientThatIsGoneFromAnAwareServer(t *testing.T) {
+	s := newSession(t, true)
+	s.write(s.pair.out, "\n"+notice)
+	s.read(s.client.in, notice)
+	_ = s.client.in.Close()
+	for range 10_000 {
+		s.write(s.pair.out, notice) // read on, so that the server is not stopped
+	}
+	s.finish()
+	if got := s.relay.Stats().Lost; got != int64(10_000*len(notice)) {
+		t.Errorf("%d bytes are lost, %d were written", got, 10_000*len(notice))
+	}
 }

@@ -23,7 +23,10 @@ import (
 var roles map[string]func() int
 
 func init() {
-	roles = map[string]func() int{"client": client, "server": server}
+	roles = map[string]func() int{
+		"client": client, "server": server,
+		"misbehaving": misbehaving, "soak": soakServer, "noise": soakNoise,
+	}
 }
 
 // Numbers of the client's descriptors.

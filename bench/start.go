@@ -1,0 +1,126 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// startUp measures from the start of a command to its end, for a command that
+// does nothing, behind each wrapper.
+func startUp(t tools, s settings) error {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return err
+	}
+	type starter struct {
+		name  string
+		argv  []string
+		times []time.Duration
+	}
+	starters := []*starter{
+		{name: "bare", argv: []string{program}},
+		{name: "wireguardrun --", argv: []string{t.guard, "--", program}},
+		{name: "wireguardrun --wire=fds --", argv: []string{t.guard, "--wire=fds", "--", program}},
+	}
+	for _, f := range floors {
+		starters = append(starters, &starter{name: f.what, argv: []string{t.floor(f.dir), program}})
+	}
+	var absent []string
+	for _, w := range [][]string{{"env"}, {"tini", "-s", "--"}, {"dumb-init"}, {"catatonit", "--"}} {
+		path, err := exec.LookPath(w[0])
+		if err != nil {
+			absent = append(absent, w[0])
+			continue
+		}
+		argv := append([]string{path}, w[1:]...)
+		starters = append(starters, &starter{name: w[0], argv: append(argv, program)})
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
+	const warmUp = 10
+	for round := range s.starts + warmUp {
+		for _, s := range starters {
+			begin := time.Now()
+			pid, err := syscall.ForkExec(s.argv[0], s.argv, &syscall.ProcAttr{Env: os.Environ(), Files: files})
+			if err != nil {
+				return fmt.Errorf("start %q: %w", s.argv, err)
+			}
+			var status syscall.WaitStatus
+			if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+				return err
+			}
+			if status != 0 {
+				return fmt.Errorf("%q ended with status %#x", s.argv, status)
+			}
+			if round >= warmUp {
+				s.times = append(s.times, time.Since(begin))
+			}
+		}
+	}
+	// The lower quartile: what else the machine does only adds to a start.
+	const q = 0.25
+	bare := quantile(starters[0].times, q)
+	var tini time.Duration
+	for _, s := range starters {
+		if s.name == "tini" {
+			tini = quantile(s.times, q) - bare
+		}
+	}
+	heading("Start to end of a program that does nothing, %d starts each, in turns", s.starts)
+	row("| behind | lower quartile ms | best ms | added ms | added / tini's |")
+	row("|---|---|---|---|---|")
+	for _, s := range starters {
+		usual := quantile(s.times, q)
+		ratio := "-"
+		if tini > 0 {
+			ratio = fmt.Sprintf("%.2f", float64(usual-bare)/float64(tini))
+		}
+		row("| %s | %.2f | %.2f | %.2f | %s |", s.name, ms(usual), ms(s.times[0]), ms(usual-bare), ratio)
+	}
+	for _, name := range absent {
+		row("\nnot installed, left out: %s", name)
+	}
+	return nil
+}
+
+// firstReply measures from the start of a server to the response to its first
+// request, which was written before.
+func firstReply(t tools, s settings) error {
+	times := make([][]time.Duration, len(t.kinds))
+	for range s.replies {
+		for i, k := range t.kinds {
+			begin := time.Now()
+			session, err := t.open(k, shortMessage, "echo", fmt.Sprint(shortMessage))
+			if err != nil {
+				return err
+			}
+			if err := session.trip(); err != nil {
+				return err
+			}
+			times[i] = append(times[i], time.Since(begin))
+			session.end()
+		}
+	}
+	const q = 0.25
+	least := quantile(times[0], q)
+	heading("Start to the first reply of a server in Go, %d starts each, in turns", s.replies)
+	row("| server behind | lower quartile ms | added ms |")
+	row("|---|---|---|")
+	for i, k := range t.kinds {
+		usual := quantile(times[i], q)
+		row("| %s | %.1f | %.1f |", k.name, ms(usual), ms(usual-least))
+	}
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

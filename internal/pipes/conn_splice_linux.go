@@ -1,0 +1,24 @@
+package pipes
+
+import "golang.org/x/sys/unix"
+
+// canSplice: of a socket or a file the kernel does not promise that it never
+// waits.
+func canSplice(src, dst Handle) bool { return isPipe(src) && isPipe(dst) }
+
+func isPipe(h Handle) bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(h), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
+}
+
+// awaitHandle waits until a read of h would not.
+func awaitHandle(h Handle, w *waker) error { return await(h, unix.POLLIN, w) }
+
+// spliceHandle moves what it can without waiting.
+func spliceHandle(src, dst Handle, limit int) int {
+	n, err := unix.Splice(int(src), nil, int(dst), nil, limit, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
