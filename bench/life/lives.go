@@ -134,7 +134,7 @@ func logOut(guard, dir, name string) error {
 		return err
 	}
 	defer s.end()
-	if !until(func() bool { return s.number("pid") > 0 }) {
+	if !until(func() bool { return s.pid() > 0 }) {
 		return fmt.Errorf("it does not start")
 	}
 	time.Sleep(200 * time.Millisecond)
@@ -176,7 +176,7 @@ func (s *session) readFIFO() error {
 		return err
 	}
 	defer f.Close()
-	if !until(func() bool { return s.number("pid") > 0 }) {
+	if !until(func() bool { return s.pid() > 0 }) {
 		return fmt.Errorf("it does not start")
 	}
 	s.order("hello")
@@ -199,7 +199,7 @@ func daemonStays(guard, dir, name string) error {
 	if err := s.waitLine("ready"); err != nil {
 		return err
 	}
-	if !until(func() bool { return s.number("pid") > 0 }) {
+	if !until(func() bool { return s.pid() > 0 }) {
 		return fmt.Errorf("no daemon")
 	}
 	s.order(`\eof`)
@@ -207,7 +207,7 @@ func daemonStays(guard, dir, name string) error {
 		return err
 	}
 	time.Sleep(7 * time.Second) // the keeper's time, and more
-	if unix.Kill(s.number("pid"), 0) != nil {
+	if unix.Kill(s.pid(), 0) != nil {
 		return fmt.Errorf("the daemon is killed")
 	}
 	return nil

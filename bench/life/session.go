@@ -104,8 +104,9 @@ func (s *session) exists(name string) bool {
 	return err == nil
 }
 
-func (s *session) number(name string) int {
-	data, _ := os.ReadFile(s.path(name))
+// pid is what a script has written to the file of that name.
+func (s *session) pid() int {
+	data, _ := os.ReadFile(s.path("pid"))
 	n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
 	return n
 }

@@ -12,7 +12,7 @@ func fileType(h pipes.Handle) (st unix.Stat_t, kind uint32) {
 	if unix.Fstat(int(h), &st) != nil {
 		return st, 0
 	}
-	return st, uint32(st.Mode) & unix.S_IFMT
+	return st, uint32(st.Mode) & unix.S_IFMT //nolint:unconvert // 16 bits on the BSDs
 }
 
 // hasOtherEnd reports whether a process can be at the other end of h. A

@@ -13,7 +13,7 @@ import (
 // or, for a batch file, the system's cmd.exe.
 func commandLine(c Command) (program, line string, err error) {
 	if !isBatch(c.Path) {
-		return c.Path, windows.ComposeCommandLine(c.Args), nil
+		return longPath(c.Path), windows.ComposeCommandLine(c.Args), nil
 	}
 	system, err := windows.GetSystemDirectory()
 	if err != nil {
@@ -21,6 +21,19 @@ func commandLine(c Command) (program, line string, err error) {
 	}
 	line, err = batchLine(c.Path, c.Args[1:])
 	return filepath.Join(system, "cmd.exe"), line, err
+}
+
+// longPath is an absolute path in the form that may be longer than MAX_PATH, if
+// it is. The program sees its path in that form.
+func longPath(path string) string {
+	switch {
+	case len(path) < windows.MAX_PATH, strings.HasPrefix(path, `\\?\`):
+		return path
+	case strings.HasPrefix(path, `\\`):
+		return `\\?\UNC` + path[1:]
+	default:
+		return `\\?\` + path
+	}
 }
 
 // isBatch tells whether the system would give path to cmd.exe, and not by its

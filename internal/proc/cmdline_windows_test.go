@@ -19,6 +19,20 @@ func TestIsBatch(t *testing.T) {
 	}
 }
 
+func TestLongPath(t *testing.T) {
+	long := strings.Repeat(`\folder`, 40)
+	for path, want := range map[string]string{
+		`C:\x.exe`:          `C:\x.exe`,
+		`C:` + long:         `\\?\C:` + long,
+		`\\server\x` + long: `\\?\UNC\server\x` + long,
+		`\\?\C:` + long:     `\\?\C:` + long,
+	} {
+		if got := longPath(path); got != want {
+			t.Errorf("%q: %q", path, got)
+		}
+	}
+}
+
 func TestBatchLine(t *testing.T) {
 	const prefix = `cmd.exe /e:ON /v:OFF /d /c ""C:\a b\x.cmd"`
 	for _, test := range []struct {

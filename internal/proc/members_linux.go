@@ -120,8 +120,7 @@ func executes(pid int) bool {
 		return false
 	}
 	const envEnd = 51 - 3 // proc_pid_stat(5), from the state on
-	_, rest, _ := cutLast(stat, []byte(") "))
-	fields := bytes.Fields(rest)
+	fields := bytes.Fields(behindName(stat))
 	if len(fields) <= envEnd || string(fields[envEnd]) != "0" {
 		return false
 	}
@@ -149,24 +148,17 @@ func eachProcess(visit func(pid, parent, group int)) {
 		if err != nil {
 			continue
 		}
-		// "pid (name) state ppid pgrp ...", where the name may hold anything.
-		_, rest, found := cutLast(stat, []byte(") "))
 		var state byte
 		var parent, group int
-		if !found {
-			continue
-		}
-		if _, err := fmt.Sscanf(string(rest), "%c %d %d", &state, &parent, &group); err != nil || state == 'Z' || state == 'X' {
+		if _, err := fmt.Sscanf(string(behindName(stat)), " %c %d %d", &state, &parent, &group); err != nil || state == 'Z' || state == 'X' {
 			continue
 		}
 		visit(pid, parent, group)
 	}
 }
 
-func cutLast(s, sep []byte) (before, after []byte, found bool) {
-	i := bytes.LastIndex(s, sep)
-	if i < 0 {
-		return s, nil, false
-	}
-	return s[:i], s[i+len(sep):], true
+// behindName is the part of a stat file that begins with the state: the file is
+// "pid (name) state ppid pgrp ...", where the name may hold anything.
+func behindName(stat []byte) []byte {
+	return stat[bytes.LastIndex(stat, []byte(") "))+1:]
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -61,8 +62,21 @@ func newPipe(t *testing.T) (r, w pipes.Handle) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = pipes.Close(r), pipes.Close(w) })
+	open.Store(r, true)
+	open.Store(w, true)
+	t.Cleanup(func() { closeOnce(r); closeOnce(w) })
 	return r, w
+}
+
+// open has the ends of newPipe that were not closed.
+var open sync.Map
+
+// closeOnce closes an end of newPipe, at the end of the test or before it. A
+// second close would hit whatever has got the value since.
+func closeOnce(h pipes.Handle) {
+	if _, yes := open.LoadAndDelete(h); yes {
+		_ = pipes.Close(h)
+	}
 }
 
 // readLine reads byte by byte, so that none of the next line is taken.
@@ -487,7 +501,7 @@ func TestBecome(t *testing.T) {
 	if said, got := c.end(); got != (Status{Code: 0x12345}) {
 		t.Errorf("status %#x; it says %q", got, said)
 	}
-	_ = pipes.Close(out)
+	closeOnce(out)
 	if got := rest(t, pipes.NewConn(wire)); got != "over there" {
 		t.Errorf("4 carried %q", got)
 	}
@@ -532,7 +546,7 @@ func testCChild(t *testing.T, path string) {
 	if status != (Status{Code: int(code)}) {
 		t.Errorf("status %#x", status)
 	}
-	_ = pipes.Close(out)
+	closeOnce(out)
 	if got, want := rest(t, pipes.NewConn(wire)), "one\r\ntwo\x1a\n0:1 1:1 2:1 5:0"; got != want {
 		t.Errorf("4 carried %q, want %q", got, want)
 	}

@@ -123,15 +123,15 @@ var checks = []check{
 		}
 		for n := 1; n <= 5; n++ {
 			_ = unix.Kill(c.Process.Pid, unix.SIGUSR1)
-			if !until(func() bool { return t.lines("hits") >= n }) {
-				return fmt.Sprintf("%d of %d came", t.lines("hits"), n)
+			if !until(func() bool { return t.hits() >= n }) {
+				return fmt.Sprintf("%d of %d came", t.hits(), n)
 			}
 		}
 		_ = unix.Kill(c.Process.Pid, unix.SIGTERM)
 		if !t.ended(c) {
 			return "does not end"
 		}
-		return want(fmt.Sprint(t.lines("hits")), "5")
+		return want(fmt.Sprint(t.hits()), "5")
 	}},
 	{"a signal in the server's first instant is not lost", func(t *trial) string {
 		lost := 0
@@ -283,13 +283,13 @@ func keyboard(t *trial) string {
 	if _, err := master.Write([]byte{3}); err != nil {
 		return err.Error()
 	}
-	until(func() bool { return t.lines("hits") > 0 })
+	until(func() bool { return t.hits() > 0 })
 	time.Sleep(300 * time.Millisecond) // a second one would be here by then
 	t.touch("done")
 	if !t.ended(c) {
 		return "does not end"
 	}
-	return want(fmt.Sprint(t.lines("hits"))+" times", "1 times")
+	return want(fmt.Sprint(t.hits())+" times", "1 times")
 }
 
 // clientKilled kills the wrapper's parent. If held, others keep the pipes.
@@ -453,8 +453,8 @@ func (t *trial) exists(name string) bool {
 	return err == nil
 }
 
-func (t *trial) lines(name string) int {
-	data, _ := os.ReadFile(t.path(name))
+func (t *trial) hits() int {
+	data, _ := os.ReadFile(t.path("hits"))
 	return bytes.Count(data, []byte{'\n'})
 }
 
