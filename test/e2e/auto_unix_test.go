@@ -35,18 +35,23 @@ func behindGuards(guards int, name string) Options {
 	return Options{Bare: true, Command: append(command, argv...), Env: env}
 }
 
+// pingThrice is a whole session.
+func pingThrice(s *session) {
+	for range 3 {
+		s.Send(ping)
+		s.Expect(pong)
+	}
+	s.CloseStdin()
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+}
+
 // By one and the same command an aware server has its descriptors.
 func TestAwareServerByDefault(t *testing.T) {
 	for _, guards := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d guards", guards), func(t *testing.T) {
 			s := start(t, behindGuards(guards, awareServer))
-			for range 3 {
-				s.Send(ping)
-				s.Expect(pong)
-			}
-			s.CloseStdin()
-			s.ExpectEnd()
-			s.ExpectExit(Status{})
+			pingThrice(s)
 		})
 	}
 }
@@ -79,13 +84,7 @@ func TestUnmodifiedServerByDefault(t *testing.T) {
 	for _, guards := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("%d guards", guards), func(t *testing.T) {
 			s := start(t, behindGuards(guards, plainServer))
-			for range 3 {
-				s.Send(ping)
-				s.Expect(pong)
-			}
-			s.CloseStdin()
-			s.ExpectEnd()
-			s.ExpectExit(Status{})
+			pingThrice(s)
 			if !strings.Contains(s.Stderr(), "plain server\nrequest "+ping) {
 				t.Errorf("standard error has\n%s", s.Stderr())
 			}
