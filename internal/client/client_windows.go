@@ -38,7 +38,8 @@ func waitSevered(h pipes.Handle) bool {
 
 // isSevered takes a pipe that is in use for whole.
 func isSevered(h pipes.Handle) bool {
-	return pipes.Soon(h, func() bool {
+	const atOnce = 50 * time.Millisecond
+	return pipes.Soon(h, atOnce, func() bool {
 		severed, _ := pipes.Severed(h)
 		return severed
 	})
@@ -80,15 +81,12 @@ func isOlder(a, b windows.Handle) bool {
 // holdsOtherEnd takes the process that made a pipe for the one that holds its
 // other end: who holds it is not told.
 func holdsOtherEnd(pid int, in, out pipes.Handle) (known, holds bool) {
+	const limit = time.Second
 	// The output first: nobody waits on it as a rule.
 	for _, h := range []pipes.Handle{out, in} {
-		maker := pipes.Soon(h, func() int { return pipes.PipeMaker(h) })
-		switch maker {
-		case pid:
-			return true, true
-		case 0:
-			return false, false
+		if maker := pipes.Soon(h, limit, func() int { return pipes.PipeMaker(h) }); maker != 0 {
+			return true, maker == pid
 		}
 	}
-	return true, false
+	return false, false
 }

@@ -175,18 +175,11 @@ func isTerminal(h Handle) bool {
 }
 
 func neverBlocks(h Handle) bool {
-	switch k, _ := kindOf(h); k {
-	case kindDisk, kindNull:
-		return true
-	default:
-		return false
-	}
+	k := kindSoon(h)
+	return k == kindDisk || k == kindNull
 }
 
-func isNull(h Handle) bool {
-	k, err := kindOf(h)
-	return err == nil && k == kindNull
-}
+func isNull(h Handle) bool { return kindSoon(h) == kindNull }
 
 func grow(Handle, int) {}
 

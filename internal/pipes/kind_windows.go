@@ -2,6 +2,7 @@ package pipes
 
 import (
 	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -62,6 +63,15 @@ func kindOf(h Handle) (kind, error) {
 		return kindPipe, nil
 	}
 	return kindOther, nil
+}
+
+// kindSoon is kindOf where h may be in use; only pipes keep one waiting.
+func kindSoon(h Handle) kind {
+	const limit = 200 * time.Millisecond
+	return Soon(h, limit, func() kind {
+		k, _ := kindOf(h)
+		return k
+	})
 }
 
 // deviceType returns 0 where the system doesn't tell.

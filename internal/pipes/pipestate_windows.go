@@ -55,34 +55,33 @@ func Severed(h Handle) (severed, known bool) {
 	return known && p.severed(), known
 }
 
-// Soon returns what ask does, or nothing if that takes long: a question about
-// handle h, which is borrowed, that has to wait shows that h is in use. While
-// one such question waits, others about h are not asked.
-func Soon[T any](h Handle, ask func() T) (answer T) {
+// Soon returns what ask does, or nothing if that takes longer than limit: a
+// question about handle h, which is borrowed, that has to wait shows that h is
+// in use. While one such question waits, others about h are not asked.
+func Soon[T any](h Handle, limit time.Duration, ask func() T) (answer T) {
 	if _, waits := asked.LoadOrStore(h, true); waits {
 		return answer
 	}
 	come := make(chan T, 1)
 	go func() {
-		defer asked.Delete(h)
-		come <- ask()
+		answer := ask()
+		asked.Delete(h) // before the answer: who has it may ask again at once
+		come <- answer
 	}()
 	select {
 	case answer = <-come:
-	case <-time.After(soon):
+	case <-time.After(limit):
 	}
 	return answer
 }
-
-// soon is how long a question may take that need not wait.
-const soon = 20 * time.Millisecond
 
 var asked sync.Map // handles about which a question is under way
 
 // unread is told at the reading end alone: at the other end the system counts a
 // read that waits as if its bytes were in the pipe, and not every system counts.
 func unread(h Handle) (n int, known bool) {
-	p := Soon(h, func() (p pipeLocal) { p, _ = localOf(h); return p })
+	const limit = 200 * time.Millisecond
+	p := Soon(h, limit, func() (p pipeLocal) { p, _ = localOf(h); return p })
 	if p == (pipeLocal{}) || !p.isReader() {
 		return 0, false
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -20,18 +21,18 @@ var raw = []string{"--wire=stdio", "--framing=raw"}
 
 // lingerer stays until somebody kills it.
 var lingerer = role("lingerer", func() int {
-	for n := range 2000 { if ty, err := syscall.GetFileType(syscall.Handle(n)); n>0 && err == nil && ty == 3 { fmt.Fprintln(os.Stderr, "LING", n, ty) } }
-	fmt.Fprintln(os.Stderr, "REC", os.Getenv("WIREGUARDRUN_HANDOVER"))
 	time.Sleep(time.Hour)
 	return 0
 })
 
-// linger starts a lingerer and returns its id.
+// linger starts a lingerer and returns its id. It has no console: Wine's
+// consoles are processes that inherit what they find, and that stay with the
+// last one who uses them.
 func linger(flags uint32, handles ...syscall.Handle) (pid string, err error) {
 	argv, env := roleCommand(lingerer)
 	cmd := exec.Command(argv[0])
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr; cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: flags, AdditionalInheritedHandles: handles}
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: flags | windows.DETACHED_PROCESS, AdditionalInheritedHandles: handles}
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
@@ -189,9 +190,16 @@ func TestServerLeavesHelper(t *testing.T) {
 // the job is ended.
 func TestNoReader(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, Options{Flags: raw})
-	server := watch(t, strconv.Itoa(askReport(s).Pid))
-	s.CloseStdout()
+	r, w := newPipe(t)
+	s := startServer(t, Options{Flags: raw, Stdout: w})
+	w.Close()
+	s.Send("report\n")
+	report, err := bufio.NewReader(r).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := watch(t, strconv.Itoa(parseReport(t, report).Pid))
+	r.Close() // while nobody reads: a read that begins just then may stay
 	if got := s.WaitExit(); got != (Status{}) {
 		t.Errorf("%v, want the status of a server that ends with its input", got)
 	}
@@ -315,7 +323,10 @@ func TestParentIsLauncher(t *testing.T) {
 		t.Fatalf("the launcher ended with %v", got)
 	}
 	run := watch(t, strconv.Itoa(askReport(s).Parent))
-	order(s, "out \"still here\"")
+	if got := ask(s, "out \"still here\\n\""); got != "still here" {
+		t.Errorf("%q", got)
+	}
+	s.ExpectLine("ok")
 	s.CloseStdin()
 	run.ends(t)
 }

@@ -121,7 +121,7 @@ func start(t testing.TB, o Options) *session {
 	child, ourErr = end(o.StderrTo, false)
 	s.cmd.Stderr = child
 
-	err := s.cmd.Start()
+	err := startCommand(s.cmd)
 	for _, f := range childEnds {
 		f.Close()
 	}

@@ -16,6 +16,8 @@ func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
+func startCommand(cmd *exec.Cmd) error { return cmd.Start() }
+
 func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 func statusOf(state *os.ProcessState) Status {
