@@ -157,9 +157,9 @@ func (l *life) start(c proc.Command, e *ends) error {
 	l.server, l.events, l.tree = p, p.Events(), proc.NewTree(p, l.keeping.run)
 	l.ending.start = time.Now()
 	l.keeping.guard(l.tree)
-	l.holding = []uintptr{uintptr(e.stdin), uintptr(e.stdout)}
+	l.own = proc.ObjectOf(e.stdin)
 	if e.in != pipes.None {
-		l.holding = []uintptr{uintptr(e.in), uintptr(e.out)}
+		l.extra = []proc.Object{proc.ObjectOf(e.in), proc.ObjectOf(e.out)}
 	}
 	return nil
 }

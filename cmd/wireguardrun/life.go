@@ -37,12 +37,13 @@ type life struct {
 	tree     proc.Tree
 	keeping  keeping
 	signals  proc.Signals
-	terminal pipes.Handle // whose foreground the server has, or None
-	in, out  pipes.Handle // the wire; borrowed
-	holding  []uintptr    // what a member of the server's group holds that serves
-	relay    *relay.Relay // nil when the server has the wire itself
-	failed   chan error   // of the wire, from the relay
-	wireErr  error        // the first of them
+	terminal pipes.Handle  // whose foreground the server has, or None
+	in, out  pipes.Handle  // the wire; borrowed
+	own      proc.Object   // the server's standard input
+	extra    []proc.Object // its extra pair, if there is one
+	relay    *relay.Relay  // nil when the server has the wire itself
+	failed   chan error    // of the wire, from the relay
+	wireErr  error         // the first of them
 
 	firstStray bool // the first stray output has been told
 	unread     int  // bytes of the client that the server has left, without a relay
@@ -129,13 +130,23 @@ func (l *life) over() bool {
 	return !on
 }
 
-// serves reports whether what is left of the server's group can still speak to
-// the client.
+// serves reports whether what is left of the server's group can still serve the
+// client: it has what a server reads.
 func (l *life) serves() bool {
-	if l.relay != nil && l.relay.Ended() {
+	if l.relay == nil {
+		return l.tree.GroupHolds(l.extra...)
+	}
+	if l.relay.Ended() {
 		return false
 	}
-	return l.tree.GroupHolds(l.holding...)
+	switch l.relay.Side() {
+	case relay.Unmodified:
+		return l.tree.GroupHolds(l.own)
+	case relay.Aware:
+		return l.tree.GroupHolds(l.extra...)
+	default:
+		return l.tree.GroupHolds(append(l.extra, l.own)...)
+	}
 }
 
 // leave takes care of what the server has left behind: its group is asked to

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
 // EnvRun lists the runs that a process belongs to, outermost first, separated
@@ -67,9 +69,21 @@ func (t Tree) Alive() bool { return t.groupAlive() || len(t.leftGroup()) > 0 }
 // GroupAlive reports whether the server's process group has a living member.
 func (t Tree) GroupAlive() bool { return t.groupAlive() }
 
+// Object is what a descriptor means. It is known again when that is closed.
+type Object struct {
+	handle pipes.Handle
+	id     pipes.Identity
+}
+
+// ObjectOf returns what h, which is borrowed, means.
+func ObjectOf(h pipes.Handle) Object {
+	id, _ := pipes.Identify(h) // unknown is like no other
+	return Object{h, id}
+}
+
 // GroupHolds reports whether a member of the server's group has one of the
-// objects open that handles name; true where that can't be seen.
-func (t Tree) GroupHolds(handles ...uintptr) bool { return t.groupHolds(handles) }
+// objects open; true where that can't be seen.
+func (t Tree) GroupHolds(objects ...Object) bool { return t.groupHolds(objects) }
 
 // Keeper is a small second process that ends the tree when this process is
 // killed, which it sees by the end of a pipe. It is in a session of its own, so that

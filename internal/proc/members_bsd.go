@@ -18,4 +18,4 @@ func (t Tree) groupAlive() bool {
 	return err == nil || err == unix.EPERM
 }
 
-func (t Tree) groupHolds([]uintptr) bool { return true }
+func (t Tree) groupHolds([]Object) bool { return true }

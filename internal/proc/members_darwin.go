@@ -28,7 +28,7 @@ func (t Tree) groupAlive() bool {
 }
 
 // groupHolds can't be seen here without private interfaces.
-func (t Tree) groupHolds([]uintptr) bool { return true }
+func (t Tree) groupHolds([]Object) bool { return true }
 
 func eachProcess(visit func(pid, group int)) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")

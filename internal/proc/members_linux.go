@@ -65,11 +65,11 @@ func (t Tree) groupAlive() bool {
 	return alive
 }
 
-func (t Tree) groupHolds(handles []uintptr) bool {
+func (t Tree) groupHolds(objects []Object) bool {
 	wanted := map[pipes.Identity]bool{}
-	for _, h := range handles {
-		if id, err := pipes.Identify(pipes.Handle(h)); err == nil {
-			wanted[id] = true
+	for _, o := range objects {
+		if o.id != "" {
+			wanted[o.id] = true
 		}
 	}
 	holds := false

@@ -99,16 +99,17 @@ func TestGroupHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !tree.GroupHolds(r.in.Fd()) || !tree.GroupHolds(uintptr(other), r.out.Fd()) {
+	in, out := ObjectOf(pipes.Handle(r.in.Fd())), ObjectOf(pipes.Handle(r.out.Fd()))
+	if !tree.GroupHolds(in) || !tree.GroupHolds(ObjectOf(other), out) {
 		t.Error("its pipes are not seen")
 	}
-	if tree.GroupHolds(uintptr(other)) {
+	if tree.GroupHolds(ObjectOf(other)) {
 		t.Error("it has a pipe of ours")
 	}
 	if _, status := r.end(); status != (Status{}) {
 		t.Errorf("%+v", status)
 	}
-	if tree.GroupHolds(r.in.Fd(), r.out.Fd()) {
+	if tree.GroupHolds(in, out) {
 		t.Error("nobody has them any more")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/windows"
-
-	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
 // The job is the tree, and the server's group too: nothing leaves it but what
@@ -26,13 +24,13 @@ func (t Tree) signalGroup(sig os.Signal) {
 
 // groupHolds goes by the number of handles that name the same object: it is
 // higher than before the start as long as a process of the group has one.
-func (t Tree) groupHolds(handles []uintptr) bool {
-	for _, h := range handles {
-		before, known := t.server.before[pipes.Handle(h)]
+func (t Tree) groupHolds(objects []Object) bool {
+	for _, o := range objects {
+		before, known := t.server.before[o.handle]
 		if !known {
 			return true
 		}
-		if now, known := handleCount(windows.Handle(h)); !known || now > before {
+		if now, known := handleCount(windows.Handle(o.handle)); !known || now > before {
 			return true
 		}
 	}
