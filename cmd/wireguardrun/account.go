@@ -16,14 +16,19 @@ func (l *life) strayed(p []byte) {
 	}
 	l.firstStray = true
 	where := map[strayTarget]string{
-		strayStderr: "follows here",
-		strayNull:   "is dropped (--stray=null)",
-		strayLog:    "follows here, line by line",
-		strayFile:   "goes to " + l.cfg.StrayFile,
+		strayStderr: "it follows here",
+		strayNull:   "it is dropped (--stray=null)",
+		strayLog:    "it follows here, line by line",
+		strayFile:   "it goes to " + l.cfg.StrayFile,
 	}[l.cfg.Stray]
-	l.say.info().
-		Str(hintField, "have the server print to standard error; --log-level=warn hides this").
-		Msg("the server prints on its standard output what is no message: it is kept from the client and " + where)
+	what := "the server's standard output has more than messages"
+	switch {
+	case looksLikeMessage(p):
+		what = "the server's standard output has what is not quite a message (a log of one, a part, or a wrong length)"
+	case l.relay != nil && l.relay.Inbound() == 0:
+		what += " (if the server is to speak first, in a protocol of its own: --framing=raw)"
+	}
+	l.say.info().Msg(what + ": the client does not get it, " + where)
 }
 
 // account says, at the end, what a person should know of the whole session.
@@ -99,7 +104,7 @@ func (l *life) accountUnread() {
 		return
 	}
 	l.say.warn().Int("bytes", l.unread).
-		Str(hintField, "a server that does not know of the descriptor WIREGUARDRUN_IN needs --wire=auto").
+		Str(hintField, "a server that does not know of the descriptor WIREGUARDRUN_IN, or lost it by a launcher, needs --wire=auto").
 		Msg("the server has ended with input of the client unread")
 }
 

@@ -332,7 +332,7 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 		{"stray", given.Stray, c.setStray},
 		{"stray-max", given.StrayMax, c.setStrayMax},
 		{"stdin", given.Stdin, eitherTo(&c.Stdin, "null", stdinNull, "lifeline", stdinLifeline)},
-		{"summary", word(given.Summary), textTo(&c.Summary)},
+		{"summary", word(given.Summary), c.setSummary},
 		{"cwd", given.Cwd, textTo(&c.Dir)},
 		{"stop-timeout", given.StopTimeout, durationTo(&c.StopTimeout, false)},
 		{"eof-timeout", given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
@@ -509,6 +509,20 @@ func (c *config) setStrayMax(value string) error {
 		return err
 	}
 	c.StrayMax = size
+	return nil
+}
+
+// setSummary takes a path, or a word that switches the summary on or off.
+func (c *config) setSummary(value string) error {
+	var on bool
+	switch {
+	case switchTo(&on)(value) != nil:
+		c.Summary = value
+	case on:
+		c.Summary = onStderr
+	default:
+		c.Summary = ""
+	}
 	return nil
 }
 

@@ -187,6 +187,8 @@ func TestParseEnvironment(t *testing.T) {
 		// A flag wins over a variable, even one that makes no sense.
 		{"WIREGUARDRUN_STRAY", "bogus", "--stray=stderr", func(*config) {}},
 		{"WIREGUARDRUN_STRAY_MAX", "3g", "", func(c *config) { c.StrayMax = 3 << 30 }},
+		{"WIREGUARDRUN_SUMMARY", "1", "", func(c *config) { c.Summary = onStderr }},
+		{"WIREGUARDRUN_SUMMARY", "no", "", func(*config) {}},
 		{"WIREGUARDRUN_SUMMARY", "s.json", "", func(c *config) { c.Summary = "s.json" }},
 		{"WIREGUARDRUN_STDIN", "lifeline", "", func(c *config) { c.Stdin = stdinLifeline }},
 		{"WIREGUARDRUN_CWD", "/x y", "", func(c *config) { c.Dir = "/x y" }},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/handover"
@@ -58,13 +59,12 @@ const outputSize = 256 << 10
 func relayed(o *outlets, extra bool) (e *ends, ours relayPipes, err error) {
 	e = &ends{stderr: o.stderr, in: pipes.None, out: pipes.None, mode: handover.Auto}
 	ours = relayPipes{pipes.None, pipes.None, pipes.None, pipes.None}
-	var errs []error
 	connect := func(pipe func() (theirs, ours pipes.Handle, err error), theirs, ours *pipes.Handle) {
-		t, o, err := pipe()
-		*theirs, *ours = t, o
-		errs = append(errs, err)
-		if err == nil {
-			e.own(t)
+		if err != nil {
+			return
+		}
+		if *theirs, *ours, err = pipe(); err == nil {
+			e.own(*theirs)
 		}
 	}
 	connect(pipes.PipeToChild, &e.stdin, &ours.stdin)
@@ -73,10 +73,14 @@ func relayed(o *outlets, extra bool) (e *ends, ours relayPipes, err error) {
 		connect(pipes.PipeToChild, &e.in, &ours.in)
 		connect(pipes.PipeFromChild, &e.out, &ours.out)
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		e.close()
 		ours.close()
-		return nil, ours, fmt.Errorf("pipes for the server: %w", err)
+		err = fmt.Errorf("pipes for the server: %w", err)
+		if errors.Is(err, syscall.EMFILE) {
+			err = withHint(err, "let more files be open at once: ulimit -n")
+		}
+		return nil, ours, err
 	}
 	pipes.Grow(ours.stdout, outputSize)
 	return e, ours, nil

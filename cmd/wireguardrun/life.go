@@ -74,6 +74,10 @@ func (l *life) live() (proc.Status, error) {
 		HangupIgnored: proc.HangupIgnored(),
 	})
 	events := l.events
+	var ended <-chan struct{} // of the input, which a watcher does not see of a file
+	if l.relay != nil {
+		ended = l.relay.InputEnded()
+	}
 	for !l.over() {
 		select {
 		case sig := <-l.signals.C():
@@ -88,6 +92,9 @@ func (l *life) live() (proc.Status, error) {
 			l.happened(e)
 		case sign := <-signs:
 			l.saw(sign)
+		case <-ended:
+			ended = nil
+			l.saw(client.InputEnded)
 		case k := <-l.keeping.starting:
 			l.keeping.started(k, l.say)
 			l.keeping.guard(l.tree)
@@ -290,10 +297,10 @@ func (l *life) deliver(wire io.Closer) {
 // saw is told a sign of the client.
 func (l *life) saw(sign client.Sign) {
 	if sign == client.InputEnded {
-		l.inputEnded = true
-		if l.cfg.EOFTimeout > 0 {
+		if !l.inputEnded && l.cfg.EOFTimeout > 0 {
 			l.limit = time.After(l.cfg.EOFTimeout)
 		}
+		l.inputEnded = true
 		return
 	}
 	if l.clientGone {

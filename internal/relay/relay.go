@@ -110,6 +110,9 @@ func (r *Relay) Side() Side {
 // Inbound returns how many bytes have come from the client.
 func (r *Relay) Inbound() uint64 { return r.inbound.Load() }
 
+// InputEnded is closed when the client's bytes have ended.
+func (r *Relay) InputEnded() <-chan struct{} { return r.ended }
+
 func (r *Relay) pumpInbound() {
 	defer close(r.ended)
 	defer r.endInputs()

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -104,4 +106,38 @@ func TestAttachByDefault(t *testing.T) {
 	s.CloseStdin()
 	s.ExpectEnd()
 	s.ExpectExit(Status{})
+}
+
+// A launcher may end before the server that it has started. The session is the
+// server's, in every mode.
+func TestLauncherLeavesItsServerBehind(t *testing.T) {
+	argv, env := roleCommand(plainServer)
+	for _, mode := range []string{"auto", "stdio"} {
+		t.Run(mode, func(t *testing.T) {
+			s := start(t, Options{
+				Flags: []string{"--wire=" + mode}, Env: env,
+				Command: append([]string{"sh", "-c", `exec 5<&0; "$0" "$@" <&5 & echo left >&2`}, argv...),
+			})
+			s.WaitStderr("left\n")
+			s.WaitStderr("plain server\n")
+			pingThrice(s)
+		})
+	}
+}
+
+// The end of a file is the end of the input too.
+func TestEOFTimeoutOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in")
+	writeFile(t, path, ping)
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	s := start(t, Options{
+		Flags: []string{"--wire=auto", "--eof-timeout=10ms"}, Stdin: in,
+		Command: []string{"sh", "-c", "cat >/dev/null; exec sleep 300"},
+	})
+	s.ExpectEnd()
+	s.ExpectExit(Status{Signal: syscall.SIGTERM})
 }

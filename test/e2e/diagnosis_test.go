@@ -47,10 +47,10 @@ func out(text string) string {
 func TestStrayIsTold(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ flag, first string }{
-		{"stderr", "and follows here\n"},
-		{"null", "and is dropped (--stray=null)\n"},
-		{"log", "and follows here, line by line\n"},
-		{"file:" + filepath.Join(dir, "stray"), "and goes to " + filepath.Join(dir, "stray") + "\n"},
+		{"stderr", "it follows here\n"},
+		{"null", "it is dropped (--stray=null)\n"},
+		{"log", "it follows here, line by line\n"},
+		{"file:" + filepath.Join(dir, "stray"), "it goes to " + filepath.Join(dir, "stray") + "\n"},
 	} {
 		t.Run(tt.flag, func(t *testing.T) {
 			s := startSteps(t, []string{"--stray=" + tt.flag}, "["+out("one\n")+","+out("two\n")+","+out(pong)+"]")
@@ -58,7 +58,7 @@ func TestStrayIsTold(t *testing.T) {
 			s.Expect(pong)
 			s.ExpectEnd()
 			s.ExpectExit(Status{})
-			if n := strings.Count(s.Stderr(), "what is no message"); n != 1 || !strings.Contains(s.Stderr(), tt.first) {
+			if n := strings.Count(s.Stderr(), "the client does not get it"); n != 1 || !strings.Contains(s.Stderr(), tt.first) {
 				t.Errorf("told %d times:\n%s", n, s.Stderr())
 			}
 			if want := "the session in numbers  messages=1 stray_lines=2 stray_bytes=8\n"; !strings.HasSuffix(s.Stderr(), want) {
