@@ -88,6 +88,9 @@ func (c *Conversation) Inbound(p []byte) {
 	}
 	rest := data[used:]
 	if len(rest) > c.opts.MaxFrame+maxHeader {
+		if c.inValue && !c.decided {
+			c.decide(JSONRPC) // no other protocol begins with so much JSON
+		}
 		c.fail()
 		c.buf = nil
 		return

@@ -479,3 +479,16 @@ func TestDebugAdapterIsAnswered(t *testing.T) {
 		t.Errorf("kinds %v of %q", k.k.kinds, k.k.frames)
 	}
 }
+
+// A first message longer than the limit tells the protocol all the same.
+func TestFirstMessageTooLong(t *testing.T) {
+	c := NewConversation(Options{MaxFrame: 100})
+	c.Inbound([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 100+maxHeader)))
+	if f, known := c.Framing(); !known || f != JSONRPC || c.Tracking() {
+		t.Errorf("framing %v, known %v, tracking %v", f, known, c.Tracking())
+	}
+	c.Inbound([]byte("\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"m\"}\n"))
+	if !c.Tracking() {
+		t.Error("ids are not followed again")
+	}
+}
