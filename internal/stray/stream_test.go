@@ -146,14 +146,14 @@ func TestStderrReaderRecovers(t *testing.T) {
 		closeAll(t, w)
 		got := <-out
 
-		// Dropped is what the writer had not taken by the second Put: it takes
-		// nothing, a batch or all of the first.
+		// Dropped is what the writer had not taken by the second Put: it has
+		// taken some batches of the first, none to all.
 		dropped := int(s.Totals().Dropped)
 		if note != "" {
 			note = fmt.Sprintf(note, dropped)
 		}
 		found := false
-		for _, head := range []int{0, batchSize, first} {
+		for head := 0; head <= first; head += batchSize {
 			rest := head + dropped
 			mend := "\n"
 			if head == 0 {
