@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -47,6 +48,10 @@ func init() {
 
 // TERM, INT and HUP are passed on, but not what was ignored at the start.
 func TestListenForward(t *testing.T) {
+	// What is caught here is not ignored in what we start, also under nohup.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, unix.SIGHUP, unix.SIGINT)
+	defer signal.Stop(caught)
 	for _, test := range []struct{ ignored, want string }{
 		{"", "hangup\ninterrupt\nterminated\n"},
 		{"HUP", "interrupt\nterminated\n"},
