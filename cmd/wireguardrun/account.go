@@ -9,8 +9,9 @@ import (
 )
 
 // strayed is told what the server has printed on its standard output that is
-// no message. The first of it is worth a line.
-func (l *life) strayed(p []byte) {
+// no message. The first of it is worth a line. silent: the client has said nothing
+// so far.
+func (l *life) strayed(p []byte, silent bool) {
 	if l.firstStray || len(bytes.TrimSpace(p)) == 0 {
 		return
 	}
@@ -25,7 +26,7 @@ func (l *life) strayed(p []byte) {
 	switch {
 	case looksLikeMessage(p):
 		what = "the server's standard output has what is not quite a message (a log of one, a part, or a wrong length)"
-	case l.relay != nil && l.relay.Inbound() == 0:
+	case silent:
 		what += " (if the server is to speak first, in a protocol of its own: --framing=raw)"
 	}
 	l.say.info().Msg(what + ": the client does not get it, " + where)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/wireguardrun/wireguardrun/guard"
@@ -168,19 +169,22 @@ func (l *life) start(c proc.Command, e *ends) error {
 // handed over.
 func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 	l.failed = make(chan error, 2)
+	var started atomic.Pointer[relay.Relay] // for what comes before Start has returned
 	l.relay = relay.Start(relay.Options{
 		Wire: wire, WireOut: l.out,
 		Stdin: ours.stdin, Stdout: ours.stdout, In: ours.in, Out: ours.out,
 		Frame:    l.cfg.Frame,
 		EndStdin: l.cfg.Stdin == stdinNull,
 		Stray: func(p []byte) {
-			l.strayed(p)
+			r := started.Load()
+			l.strayed(p, r == nil || r.Inbound() == 0)
 			o.stray.Put("stdout", p)
 		},
 		Pace:   o.stray.Pace,
 		Note:   l.note,
 		Failed: func(err error) { l.failed <- err },
 	})
+	started.Store(l.relay)
 }
 
 // openStdin opens the server's descriptor 0, which the caller owns: the null
