@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/wireguardrun/wireguardrun/internal/pipes"
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
@@ -132,6 +131,6 @@ func (in *input) anyRead() (read bool, since time.Time, known bool) {
 	if in.ended || in.broken || in.written == 0 {
 		return false, in.since, false
 	}
-	n, known := pipes.Unread(in.h)
+	n, known := in.unread()
 	return uint64(n) < in.written, in.since, known
 }

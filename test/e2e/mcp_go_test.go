@@ -208,14 +208,21 @@ func TestGoSDKServerEnds(t *testing.T) {
 		{Flags: []string{"--wire=auto"}, Command: []string{goServer(t), "-stdio"}},
 	} {
 		s := start(t, o)
-		s.Send(initialize)
-		if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
-			t.Fatalf("the answer is %s", line)
-		}
-		s.CloseStdin()
-		s.ExpectEnd()
-		s.ExpectExit(Status{})
+		initializeAndEnd(s)
 	}
+}
+
+// initializeAndEnd is a whole session with one of the example servers: the
+// client's first message, the answer, and an end of the input that ends it all.
+func initializeAndEnd(s *session) {
+	s.t.Helper()
+	s.Send(initialize)
+	if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
+		s.t.Fatalf("the answer is %s", line)
+	}
+	s.CloseStdin()
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
 }
 
 // syncBuffer is a bytes.Buffer for many goroutines.

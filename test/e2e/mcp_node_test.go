@@ -87,13 +87,7 @@ func checkLostWire(t *testing.T, o Options) {
 	t.Helper()
 	o.Flags = []string{"--wire=auto"}
 	s := start(t, o)
-	s.Send(initialize)
-	if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
-		t.Fatalf("the answer is %s", line)
-	}
-	s.CloseStdin()
-	s.ExpectEnd()
-	s.ExpectExit(Status{})
+	initializeAndEnd(s)
 
 	o.Flags = []string{"--wire=fds"}
 	out, errOut, status := run(t, o, initialize)
@@ -131,13 +125,7 @@ func TestNodeSDKServerEnds(t *testing.T) {
 	} {
 		o.Dir = project
 		s := start(t, o)
-		s.Send(initialize)
-		if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
-			t.Fatalf("the answer is %s", line)
-		}
-		s.CloseStdin()
-		s.ExpectEnd()
-		s.ExpectExit(Status{})
+		initializeAndEnd(s)
 		if want := "<stray console_log at exit>\n"; !strings.Contains(s.Stderr(), want) {
 			t.Errorf("standard error lacks %q: %q", want, s.Stderr())
 		}

@@ -55,13 +55,7 @@ func TestNodeSDKServerEnds(t *testing.T) {
 	project := nodeServer(t)
 	for _, wire := range []string{"fds", "auto", "stdio"} {
 		s := start(t, Options{Flags: []string{"--wire=" + wire}, Command: []string{"node", "server.mjs"}, Dir: project})
-		s.Send(initialize)
-		if line := s.ReadLine(); !strings.Contains(line, `"serverInfo":{"name":"noisy"`) {
-			t.Fatalf("the answer is %s", line)
-		}
-		s.CloseStdin()
-		s.ExpectEnd()
-		s.ExpectExit(Status{})
+		initializeAndEnd(s)
 		if want := "<stray console_log at exit>\n"; !strings.Contains(s.Stderr(), want) {
 			t.Errorf("%s: standard error lacks %q: %q", wire, want, s.Stderr())
 		}
