@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -83,13 +84,15 @@ func plainSay() *say { return newSay(stderrWriter{}, zerolog.InfoLevel, formatTe
 
 func configuredSay(cfg config) *say { return newSay(stderrWriter{}, cfg.LogLevel, cfg.LogFormat) }
 
-// stderrWriter writes to descriptor 2 itself, without a queue, and for good:
-// a reader that is gone gives an error and no SIGPIPE.
+// stderrWriter writes to descriptor 2 itself, without a queue: a reader that is
+// gone gives an error and no SIGPIPE, one that does not read is not waited for.
 type stderrWriter struct{}
 
 func (stderrWriter) Write(p []byte) (int, error) {
 	conn := pipes.NewConn(pipes.Standard(2))
-	defer conn.Retire(nil)
+	giveUp := func() { conn.Retire(nil) }
+	defer time.AfterFunc(flushLimit, giveUp).Stop()
+	defer giveUp()
 	return conn.Write(p)
 }
 

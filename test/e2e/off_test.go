@@ -54,6 +54,7 @@ func TestOffNotStarted(t *testing.T) {
 		{"no-such-program", nil, 127, "cannot find"},
 		{dir, nil, 126, "cannot execute"},
 		{"x", []string{"--cwd=" + filepath.Join(dir, "none")}, 125, "cannot enter the directory"},
+		{"x", []string{"--no-such-flag"}, 125, "unknown flag --no-such-flag"},
 		{"x", []string{"--stray=nonsense"}, 125, "must be stderr, null, log or file:PATH"},
 	} {
 		t.Run(fmt.Sprint(tt.command, tt.flags), func(t *testing.T) {
