@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/handover"
@@ -76,11 +75,7 @@ func relayed(o *outlets, extra bool) (e *ends, ours relayPipes, err error) {
 	if err != nil {
 		e.close()
 		ours.close()
-		err = fmt.Errorf("pipes for the server: %w", err)
-		if errors.Is(err, syscall.EMFILE) {
-			err = withHint(err, "let more files be open at once: ulimit -n")
-		}
-		return nil, ours, err
+		return nil, ours, fmt.Errorf("pipes for the server: %w", err)
 	}
 	pipes.Grow(ours.stdout, outputSize)
 	return e, ours, nil

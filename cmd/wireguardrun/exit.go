@@ -8,11 +8,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/proc"
 )
 
 // Exit codes of our own. Any of them can also be the server's; stderr then
-// has no line of ours.
+// has no error of ours.
 const (
 	exitFailure       = 125 // we failed, or were used wrongly
 	exitNotExecutable = 126 // the command is there and cannot be executed
@@ -75,10 +76,6 @@ func launchFailure(name, file, searched string, err error) error {
 	if errors.As(err, &at) {
 		cause = at.Err
 	}
-	var look *exec.Error
-	if errors.As(cause, &look) {
-		cause = look.Err
-	}
 	where := file
 	switch {
 	case where != "":
@@ -94,14 +91,14 @@ func launchFailure(name, file, searched string, err error) error {
 	}
 
 	missing := errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, syscall.ENOTDIR) ||
-		errors.Is(cause, proc.ErrNotFound) || errors.Is(cause, exec.ErrNotFound)
+		errors.Is(cause, proc.ErrNotFound)
 	switch {
 	case at != nil && at.Op == "chdir":
 		return fail(exitFailure, "check --cwd, or WIREGUARDRUN_CWD", `cannot enter the directory "%s": %v`, at.Path, cause)
 
 	case missing && file != "":
 		// The file was found a moment ago, so what is missing is a file that it needs.
-		return fail(exitNotExecutable, "is the interpreter of its first line (#!), or its loader, installed?",
+		return fail(exitNotExecutable, "is what its first line (#!) names installed, and does that line end without a CR? For a program: is its loader installed?",
 			`cannot execute "%s": a file that it needs is missing: %v`, file, cause)
 
 	case missing && strings.ContainsAny(name, " \t"):
@@ -117,8 +114,9 @@ func launchFailure(name, file, searched string, err error) error {
 			`cannot find "%s" in PATH=%s`, name, searched)
 
 	case errors.Is(cause, syscall.EAGAIN), errors.Is(cause, syscall.ENOMEM),
-		errors.Is(cause, syscall.EMFILE), errors.Is(cause, syscall.ENFILE):
-		// Said of the system or of us, not of the file.
+		errors.Is(cause, syscall.EMFILE), errors.Is(cause, syscall.ENFILE), errors.Is(cause, syscall.EBADF):
+		// Said of the system or of us, not of the file. EBADF: the limit is
+		// below a number that the server is to get.
 		return fail(exitFailure, "a limit on processes, memory or open files is reached", `cannot start "%s": %v`, name, cause)
 
 	case errors.Is(cause, exec.ErrDot):
@@ -131,11 +129,45 @@ func launchFailure(name, file, searched string, err error) error {
 	case errors.Is(cause, errElevationRequired):
 		return fail(exitNotExecutable, "start the client with those rights", `cannot execute "%s": %v`, where, cause)
 
+	case errors.Is(cause, syscall.EISDIR):
+		return fail(exitNotExecutable, "name a program in it", `cannot execute "%s": it is a directory`, where)
+
+	case errors.Is(cause, syscall.E2BIG):
+		return fail(exitNotExecutable, "the arguments and the environment together are more than the system takes",
+			`cannot execute "%s": %v`, where, cause)
+
 	case errors.Is(cause, fs.ErrPermission):
 		return fail(exitNotExecutable, "is it a program, and may this user execute it?",
 			`cannot execute "%s": %v`, where, cause)
 	}
 	return fail(exitNotExecutable, "", `cannot execute "%s": %v`, where, cause)
+}
+
+// wireFailure turns an error of the wire into one for people: they know the
+// stream, and the system's reason.
+func wireFailure(err error) error {
+	what, hint := "cannot read standard input", "the server needs one that can be read"
+	var step *guard.StepError
+	if errors.As(err, &step) && step.Stream == guard.Out {
+		what, hint = "cannot write to standard output", "the server needs one that can be written to"
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		hint = "make room on the disk that it is redirected to"
+	}
+	var reason syscall.Errno
+	if errors.As(err, &reason) {
+		err = reason
+	}
+	return withHint(fmt.Errorf("%s, so the server is ended: %w", what, err), hint)
+}
+
+// fileFailure says that the file of a flag can't be opened.
+func fileFailure(flag string, err error) error {
+	hint := "give the path of a regular file that you may write, or of a new one"
+	if errors.Is(err, fs.ErrNotExist) {
+		hint = "create its directory first"
+	}
+	return withHint(fmt.Errorf("%s: %w", flag, err), hint)
 }
 
 // isPath tells a path from a name that is looked up in PATH.

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/proc"
 )
 
@@ -31,7 +33,7 @@ func TestExitCode(t *testing.T) {
 		{errors.Join(errors.New("x"), codedError(4)), 4},
 		{withHint(codedError(126), "do this"), 126},
 		{withHint(errors.New("x"), "do this"), 125},
-		{launchFailure("x", "", "/bin", exec.ErrNotFound), 127},
+		{launchFailure("x", "", "/bin", proc.ErrNotFound), 127},
 	}
 	for _, test := range tests {
 		if got := exitCode(test.err); got != test.want {
@@ -63,29 +65,28 @@ func TestLaunchFailure(t *testing.T) {
 		says       string
 		hint       bool
 	}{
-		{"srv", "", &exec.Error{Name: "srv", Err: exec.ErrNotFound}, 127, `cannot find "srv" in PATH=/usr/bin:/bin`, true},
-		{"srv", "", exec.ErrNotFound, 127, `"srv"`, true},
 		{"srv", "", proc.ErrNotFound, 127, `cannot find "srv" in PATH=/usr/bin:/bin`, true},
 		{"srv", "", &fs.PathError{Op: "exec", Path: "/opt/srv", Err: syscall.EACCES}, 126, `cannot execute "/opt/srv"`, true},
-		{"./srv", "", &exec.Error{Name: "./srv", Err: &fs.PathError{Op: "stat", Path: "./srv", Err: syscall.ENOENT}}, 127, `the program "./srv"`, true},
+		{"./srv", "", &fs.PathError{Op: "stat", Path: "./srv", Err: syscall.ENOENT}, 127, `the program "./srv"`, true},
 		{"./srv", "", started("./srv", syscall.ENOENT), 127, `"./srv"`, true},
 		{`C:\srv`, "", syscall.ENOENT, 127, `C:\srv`, true},
 		{"a/b/srv", "", started("a/b/srv", syscall.ENOTDIR), 127, `"a/b/srv"`, true},
-		{"node server.js", "", exec.ErrNotFound, 127, "spaces", true},
+		{"node server.js", "", proc.ErrNotFound, 127, "spaces", true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.ENOENT), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.EACCES), 126, `cannot execute "/bin/srv"`, true},
-		{"./dir", "", &exec.Error{Name: "./dir", Err: fs.ErrPermission}, 126, `"./dir"`, true},
+		{"./dir", "", &fs.PathError{Op: "exec", Path: "./dir", Err: syscall.EISDIR}, 126, `"./dir": it is a directory`, true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.EPERM), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.ENOEXEC), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", errBadExeFormat), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", errMachineMismatch), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", errElevationRequired), 126, "/bin/srv", true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.ETXTBSY), 126, "/bin/srv", false},
-		{"srv", "/bin/srv", started("/bin/srv", syscall.E2BIG), 126, "/bin/srv", false},
-		{"srv", "", &exec.Error{Name: "srv", Err: exec.ErrDot}, 126, "current directory", true},
+		{"srv", "/bin/srv", started("/bin/srv", syscall.E2BIG), 126, "/bin/srv", true},
+		{"srv", "", &fs.PathError{Op: "exec", Path: "srv", Err: exec.ErrDot}, 126, "current directory", true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.EAGAIN), 125, `cannot start "srv"`, true},
 		{"srv", "/bin/srv", started("/bin/srv", syscall.ENOMEM), 125, `cannot start "srv"`, true},
 		{"srv", "/bin/srv", syscall.EMFILE, 125, `cannot start "srv"`, true},
+		{"srv", "/bin/srv", started("/bin/srv", syscall.EBADF), 125, `cannot start "srv"`, true},
 		{"srv", "/bin/srv", &fs.PathError{Op: "chdir", Path: "/no", Err: syscall.ENOENT}, 125, `directory "/no"`, true},
 		{"srv", "/bin/srv", &fs.PathError{Op: "chdir", Path: "/no", Err: syscall.EACCES}, 125, `directory "/no"`, true},
 		{"srv", "", errors.New("odd"), 126, `cannot execute "srv": odd`, false},
@@ -107,5 +108,23 @@ func TestLaunchFailure(t *testing.T) {
 	}
 	if err := launchFailure("srv", "", "", nil); err != nil {
 		t.Errorf("no error became %v", err)
+	}
+}
+
+// A wire that fails is told by the stream and the system's reason.
+func TestWireFailure(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&guard.StepError{Op: "read", Stream: guard.In, Err: os.NewSyscallError("read", syscall.EISDIR)},
+			"cannot read standard input, so the server is ended: " + syscall.EISDIR.Error()},
+		{&guard.StepError{Op: "write", Stream: guard.Out, Err: os.NewSyscallError("write", syscall.ENOSPC)},
+			"cannot write to standard output, so the server is ended: " + syscall.ENOSPC.Error()},
+	} {
+		err := wireFailure(test.err)
+		if err.Error() != test.want || hintOf(err) == "" || exitCode(err) != 125 || !errors.As(err, new(syscall.Errno)) {
+			t.Errorf("%v: %q, hint %q", test.err, err, hintOf(err))
+		}
 	}
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/wireguardrun/wireguardrun/guard"
 	"github.com/wireguardrun/wireguardrun/internal/handover"
@@ -87,7 +90,7 @@ func (l *life) session(cfg config) proc.Status {
 	}
 	l.takeForeground()
 	if err := wire.Release(); err != nil {
-		o.say.warn().Err(err).Msg("cannot put standard input and output back as they were")
+		o.say.warn().Str(zerolog.ErrorFieldName, inOneLine(err)).Msg("cannot put standard input and output back as they were")
 	}
 	if started != nil {
 		// Nothing has been on the wire yet, so this is said even where
@@ -233,7 +236,10 @@ func takeFromParent() error {
 
 // tellDegraded says that the claim is not complete.
 func tellDegraded(s *say, state guard.Status, err error) {
-	s.warn().Err(err).Stringer("in", state.In).Stringer("out", state.Out).
-		Str(hintField, "the wire works; in our own process, the streams that are served in place are not protected").
-		Msg("the claim is incomplete")
+	s.warn().Str(zerolog.ErrorFieldName, inOneLine(err)).Stringer("in", state.In).Stringer("out", state.Out).
+		Str(hintField, "the session goes on, and the server is guarded all the same").
+		Msg("cannot move standard input and output out of our own way")
 }
+
+// inOneLine is the text of errors that the guard has joined.
+func inOneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

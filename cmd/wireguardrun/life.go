@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -269,7 +268,7 @@ func (l *life) wireFailed(err error) {
 	if l.wireErr != nil {
 		return
 	}
-	l.wireErr = fmt.Errorf("the wire fails: %w", err)
+	l.wireErr = wireFailure(err)
 	l.ending.ask(byWire)
 	l.end()
 }

@@ -132,7 +132,7 @@ func (o *outlets) strayStdout(cfg config, behind stray.Sink) (stray.Sink, error)
 	case strayFile:
 		file, err := stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg), Failed: o.strayFileFailed})
 		if err != nil {
-			return nil, err
+			return nil, fileFailure("--stray", err)
 		}
 		sink = file
 	default:

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -102,11 +103,14 @@ func withHint(err error, hint string) error {
 	return &hintError{err, hint}
 }
 
-// hintOf is the advice in err, or "".
+// hintOf is the advice in err, or that for a limit which any step may meet, or "".
 func hintOf(err error) string {
 	var hinted *hintError
-	if errors.As(err, &hinted) {
+	switch {
+	case errors.As(err, &hinted):
 		return hinted.hint
+	case errors.Is(err, syscall.EMFILE):
+		return "let more files be open at once: ulimit -n"
 	}
 	return ""
 }

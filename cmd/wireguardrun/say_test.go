@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,6 +178,7 @@ func TestHints(t *testing.T) {
 		{withHint(withHint(base, "inner"), "outer"), "outer"},
 		{fmt.Errorf("x: %w", withHint(base, "a")), "a"},
 		{errors.Join(errors.New("x"), withHint(base, "a")), "a"},
+		{errors.Join(base, os.NewSyscallError("pipe", syscall.EMFILE)), "let more files be open at once: ulimit -n"},
 		{nil, ""},
 	}
 	for _, test := range tests {

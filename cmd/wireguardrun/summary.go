@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -129,11 +128,8 @@ func openSummary(path string) (*os.File, error) {
 	}
 	// O_NONBLOCK: a named pipe that nobody reads is an error, not a wait.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, withHint(fmt.Errorf("--summary: %w", err), "create its directory first")
-	case err != nil:
-		return nil, withHint(fmt.Errorf("--summary: %w", err), "give the path of a file that you may write")
+	if err != nil {
+		return nil, fileFailure("--summary", err)
 	}
 	return f, nil
 }

@@ -62,7 +62,7 @@ func executable(path string) error {
 		return err
 	}
 	if st.IsDir() {
-		return &os.PathError{Op: "exec", Path: path, Err: unix.EACCES}
+		return &os.PathError{Op: "exec", Path: path, Err: unix.EISDIR}
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
 		if err == unix.EACCES || err == unix.EPERM {

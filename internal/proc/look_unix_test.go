@@ -52,8 +52,8 @@ func TestLook(t *testing.T) {
 		{name: "no name", what: "", path: in("bin"), err: unknown},
 		{name: "not executable", what: "denied", path: in("bin"), err: denied},
 		{name: "not executable, and then executable", what: "denied", path: in("bin") + ":" + in("later"), want: in("later/denied")},
-		{name: "a directory in PATH", what: "folder", path: in("bin"), err: denied},
-		{name: "a directory in PATH, and elsewhere nothing", what: "folder", path: in("bin") + ":" + in("later"), err: denied},
+		{name: "a directory in PATH", what: "folder", path: in("bin"), err: unix.EISDIR},
+		{name: "a directory in PATH, and elsewhere nothing", what: "folder", path: in("bin") + ":" + in("later"), err: unix.EISDIR},
 
 		{name: "an empty element at the start", what: "local", dir: work, path: ":" + in("bin"), want: "./local"},
 		{name: "an empty element in the middle", what: "local", dir: work, path: in("bin") + "::" + in("later"), want: "./local"},
@@ -69,7 +69,7 @@ func TestLook(t *testing.T) {
 		{name: "a relative path from a linked directory", what: "../beside", dir: in("work/link"), want: "../beside"},
 		{name: "a path that is missing", what: "./nothing", dir: work, want: "./nothing", err: missing},
 		{name: "a path that is not executable", what: in("file"), want: in("file"), err: denied},
-		{name: "a path to a directory", what: in("bin"), want: in("bin"), err: denied},
+		{name: "a path to a directory", what: in("bin"), want: in("bin"), err: unix.EISDIR},
 		{name: "a path below a file", what: in("file") + "/x", want: in("file") + "/x", err: unix.ENOTDIR},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -113,7 +114,7 @@ func withExtension(path string, extensions []string) (string, error) {
 
 func isDenied(err error) bool {
 	at, ok := err.(*os.PathError)
-	return ok && at.Op == "exec" && at.Err == windows.ERROR_ACCESS_DENIED
+	return ok && at.Op == "exec" && at.Err == syscall.EISDIR
 }
 
 func runnable(path string) error {
@@ -122,7 +123,7 @@ func runnable(path string) error {
 		return err
 	}
 	if st.IsDir() {
-		return &os.PathError{Op: "exec", Path: path, Err: windows.ERROR_ACCESS_DENIED}
+		return &os.PathError{Op: "exec", Path: path, Err: syscall.EISDIR}
 	}
 	return nil
 }

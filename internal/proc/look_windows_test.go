@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/windows"
@@ -51,10 +52,10 @@ func TestLook(t *testing.T) {
 		{name: "nowhere", err: ErrNotFound},
 		{name: "", err: ErrNotFound},
 		{name: ".", err: ErrNotFound},
-		{name: "dir.exe", err: windows.ERROR_ACCESS_DENIED},
+		{name: "dir.exe", err: syscall.EISDIR},
 		{name: `sub\missing`, err: fs.ErrNotExist},
 		{name: `sub`, err: ErrNotFound},
-		{name: `.\sub`, err: windows.ERROR_ACCESS_DENIED},
+		{name: `.\sub`, err: syscall.EISDIR},
 		{name: `.\plain`, want: `cwd\plain`},
 		{name: "plain", err: ErrNotFound},
 		{name: "a\x00b", err: windows.ERROR_INVALID_NAME},

@@ -3,7 +3,6 @@ package stray
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,16 +50,10 @@ func (r *rotating) open() error {
 	// Anything else would block, or would be renamed away, a device even.
 	st, err := os.Stat(r.path)
 	if err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("stray file %s: %w: give the path of a regular file, or of a new one", r.path, errNotRegular)
+		return &fs.PathError{Op: "open", Path: r.path, Err: errNotRegular}
 	}
 	r.file, err = os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("stray file: %w: create its directory first", err)
-	case err != nil:
-		return fmt.Errorf("stray file: %w: give the path of a file that you may write", err)
-	}
-	return nil
+	return err
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -117,7 +110,7 @@ func (r *rotating) rotate(opened fs.FileInfo) error {
 	// If the path is another file by now, somebody else has rotated ours.
 	if st, err := os.Stat(r.path); err == nil && os.SameFile(st, opened) {
 		if err := os.Rename(r.path, r.path+".1"); err != nil {
-			return fmt.Errorf("rotate stray file: %w: remove what is in the way", err)
+			return err
 		}
 	}
 	return r.open()

@@ -170,7 +170,7 @@ func TestNoPermission(t *testing.T) {
 		message string
 	}{
 		{"directory", []string{"--cwd=" + filepath.Join(dir, "closed")}, 125, "cannot enter the directory"},
-		{"stray file", []string{"--stray=file:" + filepath.Join(dir, "read-only", "stray")}, 125, "give the path of a file that you may write"},
+		{"stray file", []string{"--stray=file:" + filepath.Join(dir, "read-only", "stray")}, 125, "give the path of a regular file that you may write"},
 		{"PATH", []string{"--env=PATH=" + filepath.Join(dir, "closed")}, 127, "in PATH="},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
