@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 
+	"github.com/rs/zerolog"
+
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
+	"github.com/wireguardrun/wireguardrun/internal/proc"
 	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
@@ -42,7 +45,8 @@ func (l *life) account(o *outlets) {
 	}
 	s := l.relay.Stats()
 	if silentServer(s) {
-		l.say.warn().Str(hintField, silence(s, o)).Msg("the server has ended without sending a message")
+		withStatus(l.say.warn(), l.ending.status).Str(hintField, silence(s, o)).
+			Msg("the server has ended without sending a message")
 	}
 	var repaired int64
 	for _, n := range s.Repairs {
@@ -104,9 +108,20 @@ func (l *life) accountUnread() {
 	if l.unread == 0 || l.clientGone {
 		return
 	}
-	l.say.warn().Int("bytes", l.unread).
-		Str(hintField, "a server that does not know of the descriptor WIREGUARDRUN_IN, or lost it by a launcher, needs --wire=auto").
+	hint := "a server that does not know of the descriptor WIREGUARDRUN_IN, or lost it by a launcher, needs --wire=auto"
+	if l.ending.status != (proc.Status{}) {
+		hint = "what it has printed on standard error may tell why; " + hint
+	}
+	withStatus(l.say.warn().Int("bytes", l.unread), l.ending.status).Str(hintField, hint).
 		Msg("the server has ended with input of the client unread")
+}
+
+// withStatus adds how a server has ended.
+func withStatus(e *zerolog.Event, s proc.Status) *zerolog.Event {
+	if s.Signal != 0 {
+		return e.Int("signal", s.Signal)
+	}
+	return e.Int("status", s.Code)
 }
 
 // looksLikeMessage reports whether p has the mark of a message.

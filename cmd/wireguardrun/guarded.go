@@ -238,7 +238,7 @@ func takeFromParent() error {
 func tellDegraded(s *say, state guard.Status, err error) {
 	s.warn().Str(zerolog.ErrorFieldName, inOneLine(err)).Stringer("in", state.In).Stringer("out", state.Out).
 		Str(hintField, "the session goes on, and the server is guarded all the same").
-		Msg("cannot move standard input and output out of our own way")
+		Msg("cannot move our own standard input and output off the wire")
 }
 
 // inOneLine is the text of errors that the guard has joined.

@@ -29,13 +29,39 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// quitter ends at once, without a look at anything.
-var quitter = role("quitter", func() int { return 3 })
+// quitter ends at once, with an argument once it has read a byte.
+var quitter = role("quitter", func() int {
+	if len(os.Args) > 1 {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}
+	return 3
+})
 
+// A server that served nobody is told of, with how it ended and where to look.
 func TestServerDiesAtOnce(t *testing.T) {
-	stdout, stderr, status := run(t, Options{Role: quitter}, "a request that nobody reads\n")
-	if stdout != "" || !strings.Contains(stderr, "input of the client unread  bytes=28") || status != (Status{Code: 3}) {
-		t.Errorf("standard output %q, standard error %q, %v", stdout, stderr, status)
+	for _, tt := range []struct {
+		wire string
+		args []string
+		want string
+	}{
+		{"fds", nil, fmt.Sprintf("input of the client unread  bytes=%d status=3\n", len(ping))},
+		{"auto", []string{"read"}, "without sending a message  status=3\n"},
+		{"stdio", []string{"read"}, "without sending a message  status=3\n"},
+	} {
+		t.Run(tt.wire, func(t *testing.T) {
+			r, w := newPipe(t)
+			defer r.Close()
+			if _, err := w.WriteString(ping); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			s := start(t, Options{Role: quitter, RoleArgs: tt.args, Flags: []string{"--wire=" + tt.wire}, Stdin: r})
+			s.ExpectEnd()
+			s.ExpectExit(Status{Code: 3})
+			if got := s.Stderr(); !strings.Contains(got, tt.want) || !strings.Contains(got, "what it has printed on standard error may tell why") {
+				t.Errorf("standard error has %q, want %q and a hint in it", got, tt.want)
+			}
+		})
 	}
 }
 
