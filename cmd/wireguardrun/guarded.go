@@ -195,10 +195,19 @@ func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 // as long as this process lives.
 func openStdin(lifeline bool) (pipes.Handle, error) {
 	if !lifeline {
-		return pipes.OpenNull()
+		if null, err := pipes.OpenNull(); err == nil {
+			return null, nil
+		}
+		// Where there is no /dev, a pipe at its end reads the same.
 	}
-	r, _, err := pipes.Pipe()
-	return r, err
+	r, w, err := pipes.Pipe()
+	if err != nil {
+		return pipes.None, fmt.Errorf("standard input for the server: %w", err)
+	}
+	if !lifeline {
+		_ = pipes.Close(w)
+	}
+	return r, nil
 }
 
 // blocking makes the server's descriptors block, as any program expects of

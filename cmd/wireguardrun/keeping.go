@@ -51,7 +51,8 @@ func (k *keeping) await(s *say) {
 func (k *keeping) started(n newKeeper, s *say) {
 	k.keeper, k.starting, k.guarding = n.keeper, nil, false
 	if n.err != nil {
-		s.warn().Err(n.err).Msg("no keeper: if wireguardrun is killed, the server may stay")
+		s.warn().Err(n.err).Str(hintField, "it needs the program's own file, /dev/null, and /proc on Linux; --keeper=no if that is as it should be").
+			Msg("no keeper: if wireguardrun is killed, the server may stay")
 	}
 }
 

@@ -86,7 +86,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	case direct:
 		o.stderr = ours
 	case stderrIsWire && cfg.Stray != strayFile:
-		o.stderr, err = o.null()
+		o.stderr, err = o.null("stderr")
 	case !stderrIsWire:
 		o.stderr, err = o.pump("stderr", watched{behind, &o.lookalike})
 	}
@@ -106,7 +106,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	case cfg.Stray == strayStderr:
 		o.stdout = o.stderr // in one pipe the order stays
 	case sink == nil:
-		o.stdout, err = o.null()
+		o.stdout, err = o.null("stdout")
 	default:
 		o.stdout, err = o.pump("stdout", sink)
 	}
@@ -142,10 +142,12 @@ func (o *outlets) strayStdout(cfg config, behind stray.Sink) (stray.Sink, error)
 	return sink, nil
 }
 
-func (o *outlets) null() (pipes.Handle, error) {
+// null is where the server's output goes nowhere: the null device or, where
+// there is no /dev, a pump.
+func (o *outlets) null(source string) (pipes.Handle, error) {
 	h, err := pipes.OpenNull()
 	if err != nil {
-		return pipes.None, err
+		return o.pump(source, &stray.Null{})
 	}
 	o.owned = append(o.owned, h)
 	return h, nil
