@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/wireguardrun/wireguardrun/internal/handover"
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
+	"github.com/wireguardrun/wireguardrun/internal/proc"
 )
 
 // attach runs inside a guarded launcher: it puts the handed-down wire back on
@@ -24,8 +26,11 @@ func putBack(off bool) error {
 	case !found && off:
 		return nil
 	case !found:
-		return withHint(errors.New("attach: no wire was handed down to this process"),
-			"use it inside a launcher script: wireguardrun -- sh start.sh, and in start.sh: exec wireguardrun attach -- server")
+		hint := "use it inside a launcher script: wireguardrun -- sh start.sh, and in start.sh: exec wireguardrun attach -- server"
+		if os.Getenv(proc.EnvRun) != "" {
+			hint = "with --wire=stdio leave attach out, since stdin and stdout are the wire; else the variables WIREGUARDRUN_... are lost on the way, or by an attach before"
+		}
+		return withHint(errors.New("attach: no wire was handed down to this process"), hint)
 	case err != nil:
 		return withHint(fmt.Errorf("attach: %w", err), "use one version of wireguardrun for both")
 	}

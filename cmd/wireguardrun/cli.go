@@ -249,7 +249,8 @@ func parseNamed(cmd task, name string, args []string, stdout io.Writer) (invocat
 		given.commonFlags, given.Tail = few.commonFlags, few.Tail
 	}
 	if err != nil {
-		return invocation{}, fmt.Errorf("%s: %w", name, err)
+		return invocation{}, withHint(fmt.Errorf("%s: %w", name, err),
+			fmt.Sprintf(`see "wireguardrun %s --help"`, name))
 	}
 	_, rest := cut(args, given.Tail)
 	if given.Help {
@@ -358,13 +359,14 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 		if len(argv) > 0 && argv[0] == "--" {
 			argv = argv[1:]
 		}
-		example := "wireguardrun -- node server.js"
+		self := "wireguardrun"
 		if cmd == commandAttach {
-			example = "wireguardrun attach -- node server.js"
+			self += " attach"
 		}
+		example := self + " -- node server.js"
 		if len(argv) == 0 {
 			return invocation{}, withHint(errors.New("no command to run"),
-				"name the server to start: "+example+"   (all flags: wireguardrun --help)")
+				"name the server to start: "+example+"   (all flags: "+self+" --help)")
 		}
 		if argv[0] == "" {
 			return invocation{}, withHint(errors.New("the command to run is an empty word"),

@@ -256,7 +256,7 @@ func TestParseErrors(t *testing.T) {
 		{"--stray=null --", "", "no command to run", ""},
 		{"run", "", "no command to run", ""},
 		{"attach", "", "no command to run", "wireguardrun attach -- node"},
-		{"attach --", "", "no command to run", ""},
+		{"attach --", "", "no command to run", "all flags: wireguardrun attach --help"},
 		{"<>", "", "empty word", "variable"},
 		{"-- <> x", "", "empty word", ""},
 
@@ -268,7 +268,7 @@ func TestParseErrors(t *testing.T) {
 		{"--=x srv", "", "unknown flag --", ""},
 		{"--help=maybe srv", "", "--help: ", ""},
 		{"run --bogus", "", "run: unknown flag --bogus", ""},
-		{"attach --bogus x", "", "attach: unknown flag --bogus", ""},
+		{"attach --bogus x", "", "attach: unknown flag --bogus", "wireguardrun attach --help"},
 		{"--stray=null attach x", "", "attach: unknown flag --stray", ""},
 		{"--cwd demo demo", "", "demo: unknown flag --cwd", ""},
 		{"attach --version x", "", "attach: unknown flag --version", ""},

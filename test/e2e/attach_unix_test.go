@@ -76,6 +76,11 @@ func TestAttachRefused(t *testing.T) {
 			}
 		})
 	}
+	t.Run("with --wire=stdio", func(t *testing.T) {
+		o := launcher(`exec "$0" attach -- "$@"`, Options{Flags: []string{"--wire=stdio"}})
+		stdout, stderr, status := run(t, o, "")
+		wantFailure(t, stdout, stderr, status, 125, "with --wire=stdio leave attach out")
+	})
 	t.Run("outside of any guard", func(t *testing.T) {
 		stdout, stderr, status := run(t, Options{Flags: []string{"attach"}, Role: server}, "report\n")
 		wantFailure(t, stdout, stderr, status, 125, "no wire was handed down")
