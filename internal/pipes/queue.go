@@ -147,9 +147,10 @@ func (q *Queue) reserve(n int) {
 }
 
 // Next waits for bytes, takes as many as are there and fit into buf, and says
-// how many bytes were dropped right before them. A call of Next also says that
-// the consumer is done with the bytes of the call before. After Close, Next
-// returns what is left and then io.EOF; after Abandon io.ErrClosedPipe.
+// how many bytes were dropped right before them. Where not all fit, it ends with
+// the last whole line, if there is one. A call of Next also says that the
+// consumer is done with the bytes of the call before. After Close, Next returns
+// what is left and then io.EOF; after Abandon io.ErrClosedPipe.
 func (q *Queue) Next(buf []byte) (n int, gap uint64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,6 +168,11 @@ func (q *Queue) Next(buf []byte) (n int, gap uint64, err error) {
 	first, second := q.parts()
 	n = copy(buf, first)
 	n += copy(buf[n:], second)
+	if n < q.size {
+		if end := bytes.LastIndexByte(buf[:n], '\n'); end >= 0 {
+			n = end + 1
+		}
+	}
 	q.discard(n)
 	q.taken += uint64(n)
 	gap, q.gap = q.gap, 0

@@ -33,6 +33,11 @@ func (q *slowQueue) put(p []byte) {
 }
 
 func (q *slowQueue) next(n int) (out []byte, gap uint64) {
+	if n < len(q.held) {
+		if end := bytes.LastIndexByte(q.held[:n], '\n'); end >= 0 {
+			n = end + 1
+		}
+	}
 	n = min(n, len(q.held))
 	out, q.held = q.held[:n], q.held[n:]
 	gap, q.gap = q.gap, 0

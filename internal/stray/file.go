@@ -35,7 +35,7 @@ func NewFile(path string, max int64, o Options) (*File, error) {
 		return nil, err
 	}
 	s := &File{}
-	s.start(w, o, func(error) bool { return true })
+	s.start(w, o, fileBatch, func(error) bool { return true })
 	return s, nil
 }
 

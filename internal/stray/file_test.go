@@ -194,7 +194,7 @@ func TestFileDiskFull(t *testing.T) {
 	told := make(chan error, 10)
 	s := &File{}
 	s.start(&rotating{path: path, max: 1000, file: full}, Options{Failed: func(err error) { told <- err }},
-		func(error) bool { return true })
+		batchSize, func(error) bool { return true })
 	for _, p := range []string{"lost\n", "kept\n"} { // the second finds a disk with room
 		s.Put("stdout", []byte(p))
 		if !s.Flush(soon(t)) {

@@ -13,6 +13,7 @@ import (
 
 const (
 	batchSize = 16 << 10               // most bytes of one write; the finest that Progress shows
+	fileBatch = 512 << 10              // of a file: others write there too, and the longest line of a Log stays whole
 	patience  = 100 * time.Millisecond // what Pace waits at most
 	lastCall  = 100 * time.Millisecond // for the goroutine to end after its last write
 )
@@ -46,18 +47,18 @@ type stream struct {
 }
 
 // start takes ownership of w, which the goroutine closes when it ends: after
-// Close, or at an error of w for which retry is false.
-func (s *stream) start(w io.WriteCloser, o Options, retry func(error) bool) {
+// Close, or at an error of w for which retry is false. No write has more than
+// batch bytes.
+func (s *stream) start(w io.WriteCloser, o Options, batch int, retry func(error) bool) {
 	s.Options = o
 	s.queue = pipes.NewQueue(o.Capacity)
 	s.done = make(chan struct{})
-	go s.run(w, retry)
+	go s.run(w, make([]byte, batch), retry)
 }
 
-func (s *stream) run(w io.WriteCloser, retry func(error) bool) {
+func (s *stream) run(w io.WriteCloser, buf []byte, retry func(error) bool) {
 	defer close(s.done)
 	defer w.Close()
-	buf := make([]byte, batchSize)
 	fresh, failed := true, false
 	for {
 		n, gap, err := s.queue.Next(buf)
@@ -147,11 +148,15 @@ func NewStderr(h pipes.Handle, o Options) (*Stderr, error) {
 	if err != nil {
 		return nil, err
 	}
+	batch := batchSize
+	if pipes.NeverBlocks(own) {
+		batch = fileBatch
+	}
 	w := &shared{pipes.NewConn(own), own}
 	s := &Stderr{}
 	s.abort = func() { w.Close() }
 	// A redirection to a file on a full disk may find space again later.
-	s.start(w, o, func(err error) bool { return errors.Is(err, syscall.ENOSPC) })
+	s.start(w, o, batch, func(err error) bool { return errors.Is(err, syscall.ENOSPC) })
 	return s, nil
 }
 
