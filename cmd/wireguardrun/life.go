@@ -100,7 +100,7 @@ func (l *life) live() (proc.Status, error) {
 		case err := <-l.failed:
 			l.wireFailed(err)
 		case <-l.limit:
-			l.say.info().Dur("after", l.cfg.EOFTimeout).Msg("the server still runs after the end of its input: it is ended")
+			l.say.info().Stringer("after", l.cfg.EOFTimeout).Msg("the server still runs after the end of its input: it is asked to end")
 			l.ending.ask(byLimit)
 			l.end()
 		case <-l.ask:

@@ -17,7 +17,7 @@ func (l *life) note(n frame.Note) {
 	case frame.NoteTooLong:
 		l.say.error().Int64("bytes", n.Size).
 			Str(hintField, "to let it pass: --max-frame="+mebibytes(n.Size)).
-			Msg("a message is longer than --max-frame and was diverted")
+			Msg("a message of the server is longer than --max-frame and was diverted")
 	case frame.NoteHalf:
 		l.say.error().Int64("bytes", n.Size).
 			Str(hintField, "the server ended while it was writing; it should wait until its output is flushed").

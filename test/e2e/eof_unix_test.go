@@ -134,7 +134,7 @@ func TestEOFTimeout(t *testing.T) {
 			f.ExpectExit(test.want)
 			f.allGone()
 			if test.want.Signal != 0 {
-				f.WaitStderr("after the end of its input")
+				f.WaitStderr("after the end of its input: it is asked to end  after=200ms\n")
 			}
 		})
 	}
