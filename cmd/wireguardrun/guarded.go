@@ -25,7 +25,7 @@ func guarded(cfg config) int {
 	}
 	// Before the rest, so that no signal is lost between here and the start.
 	l.signals = proc.ListenForward()
-	status := l.session(cfg)
+	status := l.session()
 	l.keeping.dismiss()
 	l.keeping.wait(l.events)
 	if status.Signal != 0 {
@@ -37,7 +37,8 @@ func guarded(cfg config) int {
 // session is the one job: claim our own stdio, give the wire to the server,
 // wait for its end, put everything back. The result is the server's status, or
 // our exit code for an error that has been told.
-func (l *life) session(cfg config) proc.Status {
+func (l *life) session() proc.Status {
+	cfg := l.cfg
 	failed := func(err error) proc.Status { return proc.Status{Code: report(configuredSay(cfg), err)} }
 	began := time.Now()
 

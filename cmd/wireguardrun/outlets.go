@@ -81,20 +81,21 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	}
 	o.say = newSay(o.messages, cfg.LogLevel, cfg.LogFormat)
 
-	var err error
-	switch {
-	case direct:
-		o.stderr = ours
-	case stderrIsWire && cfg.Stray != strayFile:
-		o.stderr, err = o.null("stderr")
-	case !stderrIsWire:
-		o.stderr, err = o.pump("stderr", watched{behind, &o.lookalike})
-	}
+	sink, err := o.strayStdout(cfg, behind)
 	if err != nil {
 		return err
 	}
-
-	sink, err := o.strayStdout(cfg, behind)
+	toFile := stderrIsWire && cfg.Stray == strayFile
+	switch {
+	case direct:
+		o.stderr = ours
+	case !stderrIsWire:
+		o.stderr, err = o.pump("stderr", watched{behind, &o.lookalike})
+	case toFile:
+		o.stderr, err = o.pump("stderr", sink)
+	default:
+		o.stderr, err = o.null("stderr")
+	}
 	if err != nil {
 		return err
 	}
@@ -103,19 +104,12 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 		if o.stray = sink; sink == nil {
 			o.stray = &stray.Null{}
 		}
-	case cfg.Stray == strayStderr:
+	case cfg.Stray == strayStderr, toFile:
 		o.stdout = o.stderr // in one pipe the order stays
 	case sink == nil:
 		o.stdout, err = o.null("stdout")
 	default:
 		o.stdout, err = o.pump("stdout", sink)
-	}
-	switch {
-	case err != nil || !stderrIsWire || cfg.Stray != strayFile:
-	case o.stdout != pipes.None:
-		o.stderr = o.stdout
-	default:
-		o.stderr, err = o.pump("stderr", sink)
 	}
 	return err
 }
@@ -225,6 +219,19 @@ func (o *outlets) flush() {
 		}
 		s.Close(time.Now())
 	}
+}
+
+// totals adds up what all sinks have seen.
+func (o *outlets) totals() stray.Totals {
+	sum := stray.Totals{Sources: map[string]stray.Count{}}
+	for _, s := range o.sinks {
+		t := s.Totals()
+		sum.Dropped += t.Dropped
+		for source, c := range t.Sources {
+			sum.Sources[source] = c
+		}
+	}
+	return sum
 }
 
 // watched is a sink that looks for text that looks like a message.

@@ -17,7 +17,8 @@ import (
 // run is the program: argv in, exit code out.
 func run(argv []string) int {
 	if len(argv) > 1 && argv[0] == proc.ListenStage {
-		return report(plainSay(), launchFailure(argv[1], argv[1], "", proc.RunListenStage(argv)))
+		// The flags, which say how to report, were read before this stage.
+		return report(newSay(stderrWriter{}, zerolog.InfoLevel, formatText), launchFailure(argv[1], argv[1], "", proc.RunListenStage(argv)))
 	}
 	if len(argv) > 1 && argv[0] == proc.KeeperStage {
 		proc.RunKeeper(argv)
@@ -79,9 +80,6 @@ func formatAsked(argv []string) logFormat {
 	return formatText
 }
 
-// plainSay is for errors that come before the flags are known.
-func plainSay() *say { return newSay(stderrWriter{}, zerolog.InfoLevel, formatText) }
-
 func configuredSay(cfg config) *say { return newSay(stderrWriter{}, cfg.LogLevel, cfg.LogFormat) }
 
 // stderrWriter writes to descriptor 2 itself, without a queue: a reader that is
@@ -119,18 +117,19 @@ func runDemo() error {
 
 // become makes this process the command of cfg, as if we were not there.
 func become(cfg config) int {
+	failed := func(err error) int { return report(configuredSay(cfg), err) }
 	c, err := resolve(cfg, os.Environ())
-	if err == nil && c.Dir != "" {
-		err = os.Chdir(c.Dir)
+	if err != nil {
+		return failed(err)
 	}
-	var status proc.Status
-	if err == nil {
-		if status, err = proc.Become(c); err != nil {
-			err = launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err)
+	if c.Dir != "" {
+		if err := os.Chdir(c.Dir); err != nil {
+			return failed(err)
 		}
 	}
+	status, err := proc.Become(c)
 	if err != nil {
-		return report(configuredSay(cfg), err)
+		return failed(launchFailure(c.Args[0], c.Path, proc.Getenv(c.Env, "PATH"), err))
 	}
 	return childExitCode(status.Code, status.Signal)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 	"github.com/wireguardrun/wireguardrun/internal/proc"
 	"github.com/wireguardrun/wireguardrun/internal/relay"
-	"github.com/wireguardrun/wireguardrun/internal/stray"
 )
 
 // summary is what --summary writes: one object, with a line feed behind it.
@@ -141,17 +140,4 @@ const summaryLimit = time.Second
 func closeSummary(f *os.File, s summary) error {
 	_ = f.SetWriteDeadline(time.Now().Add(summaryLimit)) // a file has none
 	return errors.Join(s.write(f), f.Close())
-}
-
-// totals adds up what all sinks have seen.
-func (o *outlets) totals() stray.Totals {
-	sum := stray.Totals{Sources: map[string]stray.Count{}}
-	for _, s := range o.sinks {
-		t := s.Totals()
-		sum.Dropped += t.Dropped
-		for source, c := range t.Sources {
-			sum.Sources[source] = c
-		}
-	}
-	return sum
 }
