@@ -232,7 +232,7 @@ func BenchmarkPumpToFile4kB(b *testing.B) {
 			b.Fatal(err)
 		}
 		benchmarkPipe(b, func(r *os.File) {
-			<-Start("stdout", r, s, nil).Done()
+			<-Start("stdout", r, s, nil).done
 			s.Close(time.Now().Add(time.Minute))
 		})
 		t := s.Totals()

@@ -11,14 +11,13 @@ type Pump struct {
 	source string
 	sink   Sink
 	stop   func()
-	bytes  atomic.Uint64
-	done   chan struct{}
+	bytes  atomic.Uint64 // carried so far
+	done   chan struct{} // closed when nothing more will be read
 }
 
 // Start reads r in a goroutine of its own until it ends or fails, and Puts
-// what comes into sink. r stays the caller's, to be closed when Done tells
-// that the goroutine has ended. stop must make a Read of r that waits return
-// with an error, and later ones too.
+// what comes into sink. r stays the caller's. stop must make a Read of r that
+// waits return with an error, and later ones too.
 func Start(source string, r io.Reader, sink Sink, stop func()) *Pump {
 	p := &Pump{source: source, sink: sink, stop: stop, done: make(chan struct{})}
 	go p.run(r)
@@ -42,12 +41,6 @@ func (p *Pump) run(r io.Reader) {
 	}
 }
 
-// Done is closed when nothing more will be read.
-func (p *Pump) Done() <-chan struct{} { return p.done }
-
-// Bytes returns how many bytes were carried so far.
-func (p *Pump) Bytes() uint64 { return p.bytes.Load() }
-
 // Drain is for the time after the child's exit, when only processes that it
 // left behind can keep the stream open. It waits for the end of the stream, or
 // until nothing has come for quiet, for limit at most; then it stops the
@@ -57,13 +50,13 @@ func (p *Pump) Drain(quiet, limit time.Duration) bool {
 	// machine counts as one slice, and never as quiet: what the child wrote
 	// may still be in the pipe.
 	slice := max(quiet/3, time.Millisecond)
-	seen := p.Bytes()
+	seen := p.bytes.Load()
 	for still, spent := time.Duration(0), time.Duration(0); still < quiet && spent < limit; spent += slice {
 		if isClosed(p.done, slice) {
 			return true
 		}
 		still += slice
-		if now := p.Bytes(); now != seen {
+		if now := p.bytes.Load(); now != seen {
 			seen, still = now, 0
 		}
 	}

@@ -39,8 +39,8 @@ func TestPumpStalledStderr(t *testing.T) {
 		t.Error("the pump goes on")
 	}
 	want := uint64(len(numbered(4 << 20)))
-	if got := s.Totals().Sources["stdout"].Bytes; got != want || p.Bytes() != want {
-		t.Errorf("%d bytes reached the sink, the pump says %d, the child wrote %d", got, p.Bytes(), want)
+	if got := s.Totals().Sources["stdout"].Bytes; got != want || p.bytes.Load() != want {
+		t.Errorf("%d bytes reached the sink, the pump says %d, the child wrote %d", got, p.bytes.Load(), want)
 	}
 	s.Close(now)
 	closeAll(t, w)
@@ -163,6 +163,6 @@ func TestPumpCannotBeStopped(t *testing.T) {
 			t.Error("Drain says that the pump has ended")
 		}
 		close(r.flow)
-		<-p.Done()
+		<-p.done
 	})
 }
