@@ -47,18 +47,19 @@ type stream struct {
 }
 
 // start takes ownership of w, which the goroutine closes when it ends: after
-// Close, or at an error of w for which retry is false. No write has more than
-// batch bytes.
-func (s *stream) start(w io.WriteCloser, o Options, batch int, retry func(error) bool) {
+// Close, or at an error of w for which retry is false. One write has size bytes
+// of the queue at most.
+func (s *stream) start(w io.WriteCloser, o Options, size int, retry func(error) bool) {
 	s.Options = o
 	s.queue = pipes.NewQueue(o.Capacity)
 	s.done = make(chan struct{})
-	go s.run(w, make([]byte, batch), retry)
+	go s.run(w, size, retry)
 }
 
-func (s *stream) run(w io.WriteCloser, buf []byte, retry func(error) bool) {
+func (s *stream) run(w io.WriteCloser, size int, retry func(error) bool) {
 	defer close(s.done)
 	defer w.Close()
+	buf := make([]byte, size)
 	fresh, failed := true, false
 	for {
 		n, gap, err := s.queue.Next(buf)
@@ -148,15 +149,15 @@ func NewStderr(h pipes.Handle, o Options) (*Stderr, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch := batchSize
+	size := batchSize
 	if pipes.NeverBlocks(own) {
-		batch = fileBatch
+		size = fileBatch
 	}
 	w := &shared{pipes.NewConn(own), own}
 	s := &Stderr{}
 	s.abort = func() { w.Close() }
 	// A redirection to a file on a full disk may find space again later.
-	s.start(w, o, batch, func(err error) bool { return errors.Is(err, syscall.ENOSPC) })
+	s.start(w, o, size, func(err error) bool { return errors.Is(err, syscall.ENOSPC) })
 	return s, nil
 }
 
