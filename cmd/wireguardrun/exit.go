@@ -98,7 +98,7 @@ func launchFailure(name, file, searched string, err error) error {
 
 	case missing && file != "":
 		// The file was found a moment ago, so what is missing is a file that it needs.
-		return fail(exitNotExecutable, "is what its first line (#!) names installed, and does that line end without a CR? For a program: is its loader installed?",
+		return fail(exitNotExecutable, "is the interpreter of its first line (#!), or its loader, installed? With CR LF at the end of that line its name is wrong",
 			`cannot execute "%s": a file that it needs is missing: %v`, file, cause)
 
 	case missing && strings.ContainsAny(name, " \t"):
