@@ -374,6 +374,38 @@ func TestBadStdout(t *testing.T) {
 	})
 }
 
+// With a relay it is ours to find, and to tell.
+func TestBadWireOfARelay(t *testing.T) {
+	for _, wire := range []string{"auto", "stdio"} {
+		t.Run(wire+"/full disk", func(t *testing.T) {
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skip("there is no /dev/full")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			s := start(t, Options{Stdout: full, Flags: []string{"--wire=" + wire}, Command: []string{"sh", "-c", `read x; echo "$x"; exec sleep 60`}})
+			s.Send(pong)
+			s.ExpectExit(Status{Code: 125})
+			wantStderr(s, "wireguardrun: cannot write to standard output, so the server is ended: no space left on device\n"+
+				"wireguardrun: hint: make room on the disk that it is redirected to\n")
+		})
+		t.Run(wire+"/directory", func(t *testing.T) {
+			dir, err := os.Open(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			s := start(t, Options{Stdin: dir, Flags: []string{"--wire=" + wire}, Command: []string{"sleep", "60"}})
+			s.ExpectEnd()
+			s.ExpectExit(Status{Code: 125})
+			wantStderr(s, "wireguardrun: cannot read standard input, so the server is ended: is a directory\n"+
+				"wireguardrun: hint: the server needs one that can be read\n")
+		})
+	}
+}
+
 // One socket may be both directions.
 func TestOneSocketForBoth(t *testing.T) {
 	theirs, ours, err := socketPair()
