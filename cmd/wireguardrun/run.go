@@ -60,18 +60,18 @@ func report(s *say, err error) int {
 	return exitCode(err)
 }
 
-// formatAsked looks for the format in a command line that could not be read.
+// formatAsked looks for the format in a command line that could not be read:
+// which words are commands, or values of other flags, is not known.
 func formatAsked(argv []string) logFormat {
 	asked := os.Getenv(variable("log-format"))
 	for i, word := range argv {
-		if !strings.HasPrefix(word, "-") || word == "--" {
+		if word == "--" {
 			break
 		}
 		if value, ok := strings.CutPrefix(word, "--log-format="); ok {
 			asked = value
 		} else if word == "--log-format" && i+1 < len(argv) {
 			asked = argv[i+1]
-			break
 		}
 	}
 	if asked == "json" {

@@ -142,6 +142,17 @@ func TestMessages(t *testing.T) {
 			}
 		}
 	})
+	t.Run("json of a line that can't be read", func(t *testing.T) {
+		for _, line := range []string{
+			"--log-format=json --bad -- x", "--bad --log-format json -- x", "--wire auto --log-format=json --bad -- x",
+			"attach --log-format=json --bad", "demo --log-format=json --bad",
+		} {
+			_, stderr, status := run(t, Options{Flags: strings.Fields(line)}, "")
+			if !json.Valid([]byte(stderr)) || status != (Status{Code: 125}) {
+				t.Errorf("%s: standard error has %q, %v", line, stderr, status)
+			}
+		}
+	})
 	t.Run("text is one line", func(t *testing.T) {
 		_, stderr, _ := run(t, Options{Command: []string{"no such\nprogram\x1b[31m"}}, "")
 		lines := strings.Split(stderr, "\n")
