@@ -38,11 +38,12 @@ func (l *life) strayed(p []byte, silent bool) {
 // account says, at the end, what a person should know of the whole session.
 // A session in which nothing happened needs no word.
 func (l *life) account(o *outlets) {
+	dropped := o.totals().Dropped
 	if l.relay == nil {
 		l.accountUnread()
 		return
 	}
-	dropped, s := o.totals().Dropped, l.relay.Stats()
+	s := l.relay.Stats()
 	if silentServer(s) {
 		withStatus(l.say.warn(), l.ending.status).Str(hintField, silence(s, o)).
 			Msg("the server has ended without sending a message")
