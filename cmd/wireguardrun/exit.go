@@ -109,6 +109,10 @@ func launchFailure(name, file, searched string, err error) error {
 		return fail(exitNotFound, "a relative path starts at the directory of wireguardrun, or of --cwd",
 			`cannot find the program "%s": %v`, name, cause)
 
+	case missing && searched == "":
+		return fail(exitNotFound, "PATH is empty or not set: set it, or give the full path of the program",
+			`cannot find "%s" in PATH=`, name)
+
 	case missing:
 		return fail(exitNotFound, "install it, or give its full path; a client started from a desktop often has a short PATH",
 			`cannot find "%s" in PATH=%s`, name, searched)

@@ -92,7 +92,7 @@ func TestNotStarted(t *testing.T) {
 	tests := []test{
 		{"not in PATH", []string{"no-such-program"}, nil, 127, `cannot find "no-such-program" in PATH=`},
 		{"not in the PATH of --env", []string{"no-such-program"}, []string{"--env=PATH=" + dir}, 127, "in PATH=" + dir + "\n"},
-		{"no PATH", []string{"no-such-program"}, []string{"--env=PATH="}, 127, "in PATH=\n"},
+		{"no PATH", []string{"no-such-program"}, []string{"--env=PATH="}, 127, "in PATH=\nwireguardrun: hint: PATH is empty or not set"},
 		{"no such path", []string{inDir("none")}, nil, 127, "cannot find the program"},
 		{"no such relative path", []string{"./none"}, nil, 127, "cannot find the program"},
 		{"a whole command line in one word", []string{"node server.js"}, nil, 127, "spaces in its name"},
