@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -124,6 +125,9 @@ func (o *outlets) strayStdout(cfg config, behind stray.Sink) (stray.Sink, error)
 	case strayLog:
 		sink = stray.NewLog(o.logStray, behind)
 	case strayFile:
+		if err := notTheWire("--stray", cfg.StrayFile); err != nil {
+			return nil, err
+		}
 		file, err := stray.NewFile(cfg.StrayFile, cfg.StrayMax, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg), Failed: o.strayFileFailed})
 		if err != nil {
 			return nil, fileFailure("--stray", err)
@@ -145,6 +149,19 @@ func (o *outlets) null(source string) (pipes.Handle, error) {
 	}
 	o.owned = append(o.owned, h)
 	return h, nil
+}
+
+// notTheWire returns an error if the file of a flag is our standard output. A
+// terminal may be: what is printed there is for people.
+func notTheWire(flag, path string) error {
+	file, err := os.Stat(path)
+	if err != nil || file.Mode()&os.ModeCharDevice != 0 {
+		return nil // what is wrong with it is found by who opens it
+	}
+	if wire, err := os.Stdout.Stat(); err != nil || !os.SameFile(file, wire) {
+		return nil
+	}
+	return withHint(fmt.Errorf("%s: %s is standard output, which is for the client's messages alone", flag, path), "give another file")
 }
 
 // pump makes a pipe whose write end is for the server and carries what comes

@@ -125,6 +125,9 @@ func openSummary(path string) (*os.File, error) {
 	if path == "" || path == onStderr {
 		return nil, nil
 	}
+	if err := notTheWire("--summary", path); err != nil {
+		return nil, err
+	}
 	// O_NONBLOCK: a named pipe that nobody reads is an error, not a wait.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

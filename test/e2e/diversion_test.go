@@ -199,6 +199,24 @@ func TestStrayFileRefused(t *testing.T) {
 	}
 }
 
+// A file that is the wire is for nothing else.
+func TestFileIsTheWire(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	for _, flag := range []string{"--stray=file:" + path, "--summary=" + path} {
+		for _, wire := range []string{"fds", "auto"} {
+			t.Run(flag[:6]+wire, func(t *testing.T) {
+				out := createFile(t, path)
+				s := start(t, Options{Stdout: out, Flags: []string{"--wire=" + wire, flag}, Role: server})
+				s.ExpectExit(Status{Code: 125})
+				if got := s.Stderr(); !strings.Contains(got, path+" is standard output, which is for") {
+					t.Errorf("standard error has %q", got)
+				}
+				wantFile(t, path, "")
+			})
+		}
+	}
+}
+
 // A client that never reads standard error must not stop the wire, nor the
 // end of the session.
 func TestStderrNeverRead(t *testing.T) {
