@@ -11,10 +11,10 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
-// strayed is told what the server has printed on its standard output that is
-// no message. The first of it is worth a line. silent: the client has said nothing
-// so far.
-func (l *life) strayed(p []byte, silent bool) {
+// strayed is told what the server has printed where its messages come from and
+// that is none. The first of it is worth a line. silent: the client has said
+// nothing so far.
+func (l *life) strayed(source string, p []byte, silent bool) {
 	if l.firstStray || len(bytes.TrimSpace(p)) == 0 {
 		return
 	}
@@ -25,20 +25,23 @@ func (l *life) strayed(p []byte, silent bool) {
 		strayLog:    "it follows here, line by line",
 		strayFile:   "it goes to " + l.cfg.StrayFile,
 	}[l.cfg.Stray]
-	what := "the server's standard output has more than messages"
+	from := "the server's standard output"
+	if source == relay.FromExtra {
+		from = "the server's descriptor WIREGUARDRUN_OUT"
+	}
+	what := "more than messages"
 	switch {
 	case looksLikeMessage(p):
-		what = "the server's standard output has what is not quite a message (a log of one, a part, or a wrong length)"
+		what = "what is not quite a message (a log of one, a part, or a wrong length)"
 	case silent:
 		what += " (if the server is to speak first, in a protocol of its own: --framing=raw)"
 	}
-	l.say.info().Msg(what + ": the client does not get it, " + where)
+	l.say.info().Msg(from + " has " + what + ": the client does not get it, " + where)
 }
 
 // account says, at the end, what a person should know of the whole session.
 // A session in which nothing happened needs no word.
 func (l *life) account(o *outlets) {
-	dropped := o.totals().Dropped
 	if l.relay == nil {
 		l.accountUnread()
 		return
@@ -52,8 +55,10 @@ func (l *life) account(o *outlets) {
 	for _, n := range s.Repairs {
 		repaired += n
 	}
-	stray := s.StrayStdout.Bytes + s.StrayExtra.Bytes
-	if s.Side == relay.Aware && dropped == 0 || stray+repaired+s.Glued+s.Joined+s.TooLong == 0 {
+	totals := o.totals()
+	stdout, extra := totals.Sources[relay.FromStdout], totals.Sources[relay.FromExtra]
+	stray := int64(stdout.Bytes + extra.Bytes)
+	if s.Side == relay.Aware && totals.Dropped == 0 || stray+repaired+s.Glued+s.Joined+s.TooLong == 0 {
 		return
 	}
 	event := l.say.info().Int64("messages", s.Outbound.Frames)
@@ -61,14 +66,14 @@ func (l *life) account(o *outlets) {
 		name  string
 		count int64
 	}{
-		{"stray_lines", s.StrayStdout.Lines + s.StrayExtra.Lines},
+		{"stray_lines", int64(stdout.Lines + extra.Lines)},
 		{"stray_bytes", stray},
 		{"repaired", repaired},
 		{"glued", s.Glued},
 		{"joined", s.Joined},
 		{"too_long", s.TooLong},
 		{"half", s.Half},
-		{"dropped_bytes", int64(dropped)},
+		{"dropped_bytes", int64(totals.Dropped)},
 	} {
 		if n.count > 0 {
 			event = event.Int64(n.name, n.count)

@@ -179,10 +179,10 @@ func (l *life) startRelay(wire *guard.Wire, ours relayPipes, o *outlets) {
 		Stdin: ours.stdin, Stdout: ours.stdout, In: ours.in, Out: ours.out,
 		Frame:    l.cfg.Frame,
 		EndStdin: l.cfg.Stdin == stdinNull,
-		Stray: func(p []byte) {
+		Stray: func(source string, p []byte) {
 			r := started.Load()
-			l.strayed(p, r == nil || r.Inbound() == 0)
-			o.stray.Put("stdout", p)
+			l.strayed(source, p, r == nil || r.Inbound() == 0)
+			o.stray.Put(source, p)
 		},
 		Pace:   o.stray.Pace,
 		Note:   l.note,

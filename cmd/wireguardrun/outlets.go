@@ -104,6 +104,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	case cfg.Wire != "fds":
 		if o.stray = sink; sink == nil {
 			o.stray = &stray.Null{}
+			o.sinks = append(o.sinks, o.stray)
 		}
 	case cfg.Stray == strayStderr, toFile:
 		o.stdout = o.stderr // in one pipe the order stays

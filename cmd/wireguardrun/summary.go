@@ -78,15 +78,12 @@ func (l *life) newSummary(began time.Time, status proc.Status, o *outlets) summa
 		Exit: exitStatus{childExitCode(status.Code, status.Signal), status.Signal}, EndedBy: l.ending.by.String(),
 		Start: began.UTC(), End: now.UTC(), Seconds: now.Sub(began).Seconds(),
 	}
+	if r != nil {
+		s.passed = newPassed(r.Stats())
+		s.Stray[relay.FromStdout], s.Stray[relay.FromExtra] = strayCount{}, strayCount{}
+	}
 	for source, c := range totals.Sources {
 		s.Stray[source] = strayCount(c)
-	}
-	if r != nil {
-		stats := r.Stats()
-		s.passed = newPassed(stats)
-		for source, c := range map[string]relay.Stray{"stdout": stats.StrayStdout, "extra": stats.StrayExtra} {
-			s.Stray[source] = strayCount{uint64(c.Bytes), uint64(c.Lines)}
-		}
 	}
 	return s
 }

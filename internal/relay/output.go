@@ -14,13 +14,14 @@ const bufferSize = 256 << 10
 
 // output is one of the server's outputs and its scanner.
 type output struct {
-	r    *Relay
-	side Side // which a frame on it speaks for
-	h    pipes.Handle
-	conn *pipes.Conn
-	done chan struct{}
-	read atomic.Int64 // bytes, given to take or on their way there
-	due  int64        // of read, for certain, when all is read that was written before mark
+	r      *Relay
+	side   Side   // which a frame on it speaks for
+	source string // of what is stray on it
+	h      pipes.Handle
+	conn   *pipes.Conn
+	done   chan struct{}
+	read   atomic.Int64 // bytes, given to take or on their way there
+	due    int64        // of read, for certain, when all is read that was written before mark
 
 	// order is held from a look at bytes to their end on the wire, by the
 	// reader and by the timer of held frames.
@@ -31,13 +32,12 @@ type output struct {
 	first   bool   // no byte has been seen yet
 	unread  bool   // it is the side, and passes without a look; for run alone
 	frames  int64  // that passed
-	stray   Stray
 	timer   *time.Timer
 	closed  bool
 }
 
-func (r *Relay) newOutput(h pipes.Handle, side Side) *output {
-	o := &output{r: r, side: side, h: h, conn: pipes.NewConn(h), done: make(chan struct{}), first: true}
+func (r *Relay) newOutput(h pipes.Handle, side Side, source string) *output {
+	o := &output{r: r, side: side, source: source, h: h, conn: pipes.NewConn(h), done: make(chan struct{}), first: true}
 	o.scanner = frame.NewScanner(r.o.Frame, r.conversation, frame.Output{
 		Frame: o.frame,
 		Stray: o.divert,
@@ -179,10 +179,7 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 }
 
 // divert takes what is no frame of the wire, with the relay's lock held.
-func (o *output) divert(p []byte) {
-	o.stray.add(p)
-	o.r.o.Stray(p)
-}
+func (o *output) divert(p []byte) { o.r.o.Stray(o.source, p) }
 
 // answers reports whether a frame of a kind shows that the server serves.
 func (r *Relay) answers(kind frame.FrameKind) bool {

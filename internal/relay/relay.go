@@ -25,6 +25,12 @@ const (
 	Aware           // the extra pair
 )
 
+// Sources of stray bytes: the server's standard output, and the extra pair.
+const (
+	FromStdout = "stdout"
+	FromExtra  = "extra"
+)
+
 // Options say what is copied where.
 type Options struct {
 	// Wire is the client's, and WireOut the descriptor behind its writes, or
@@ -39,8 +45,9 @@ type Options struct {
 	EndStdin bool
 
 	Frame frame.Options
-	// Stray takes what is no frame; it does not wait and does not keep p.
-	Stray func(p []byte)
+	// Stray takes what is no frame, from FromStdout or FromExtra; it does not
+	// wait and does not keep p.
+	Stray func(source string, p []byte)
 	// Pace, unless nil, may wait for room for n bytes of the output that has
 	// no frames, before they are given to Stray.
 	Pace func(n int)
@@ -81,11 +88,11 @@ type Relay struct {
 func Start(o Options) *Relay {
 	r := &Relay{o: o, conversation: frame.NewConversation(o.Frame), ended: make(chan struct{}), pages: pipes.None}
 	r.stdin = newInput(o.Stdin)
-	r.stdout = r.newOutput(o.Stdout, Unmodified)
+	r.stdout = r.newOutput(o.Stdout, Unmodified, FromStdout)
 	if o.In != pipes.None {
 		r.in = newInput(o.In)
 		r.stdin.asked, r.in.asked = true, true
-		r.out = r.newOutput(o.Out, Aware)
+		r.out = r.newOutput(o.Out, Aware, FromExtra)
 		if o.WireOut != pipes.None && pipes.CanSplice(o.Out, o.WireOut) {
 			r.pages, _ = pipes.Duplicate(o.WireOut)
 		}

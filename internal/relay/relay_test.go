@@ -71,7 +71,7 @@ func newSession(t *testing.T, extra bool) *session {
 		WireOut: wireOut,
 		In:      pipes.None, Out: pipes.None,
 		Frame: frame.Options{Repair: true, Glued: true},
-		Stray: func(p []byte) {
+		Stray: func(_ string, p []byte) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.stray.Write(p)

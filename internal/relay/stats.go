@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
@@ -30,9 +29,6 @@ type Stats struct {
 	// ended, or it did. False where that can't be told.
 	ReadNothing bool
 
-	// What each of the server's outputs has sent that was no frame.
-	StrayStdout, StrayExtra Stray
-
 	Repairs [frame.Repairs]int64 // by kind
 	Glued   int64                // frames that passed with noise on their line
 	Joined  int64                // messages over several lines that passed
@@ -46,28 +42,6 @@ type Stats struct {
 // aware server once it is known to be one, counts in Bytes alone.
 type Traffic struct{ Frames, Bytes int64 }
 
-// Stray counts bytes, and lines begun: an unfinished last one counts.
-type Stray struct {
-	Bytes, Lines int64
-	open         bool // the last line has no end yet
-}
-
-func (s *Stray) add(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	s.Bytes += int64(len(p))
-	s.Lines += int64(bytes.Count(p, lineEnd))
-	if s.open {
-		s.Lines-- // it was counted when it began
-	}
-	if s.open = p[len(p)-1] != '\n'; s.open {
-		s.Lines++
-	}
-}
-
-var lineEnd = []byte{'\n'}
-
 // Stats may be called at any time, and after Drain tells of the whole session.
 func (r *Relay) Stats() Stats {
 	r.mu.Lock()
@@ -80,11 +54,9 @@ func (r *Relay) Stats() Stats {
 		Outbound:    Traffic{0, r.outbound.Load()},
 		Lost:        r.lost.Load(),
 		ReadNothing: r.readNothing.Load(),
-		StrayStdout: r.stdout.stray,
 	}
 	s.add(r.stdout)
 	if r.out != nil {
-		s.StrayExtra = r.out.stray
 		s.add(r.out)
 	}
 	return s

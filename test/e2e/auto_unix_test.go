@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,6 +93,56 @@ func TestUnmodifiedServerByDefault(t *testing.T) {
 				t.Errorf("standard error has\n%s", s.Stderr())
 			}
 		})
+	}
+}
+
+// twoPrinter prints text on its standard output and on the extra descriptor,
+// which its arguments name by 1 and 4, and then answers a ping.
+var twoPrinter = role("two-printer", func() int {
+	_, extra := handedWire()
+	for _, arg := range os.Args[1:] {
+		if text, ok := strings.CutPrefix(arg, "4:"); ok {
+			_, _ = io.WriteString(extra, text)
+		} else {
+			fmt.Print(strings.TrimPrefix(arg, "1:"))
+		}
+	}
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	fmt.Print(pong)
+	return 0
+})
+
+// What is printed on the extra descriptor, and is no message, is told from what
+// is printed on standard output: no line has something of both.
+func TestStrayOutputIsToldBySource(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "summary")
+	flags := []string{"--wire=auto", "--stray=log", "--log-format=json", "--summary=" + path}
+	s := start(t, Options{Flags: flags, Role: twoPrinter, RoleArgs: []string{"1:half", "4:lo", "1: line\n", "4:st\n"}})
+	s.Send(ping)
+	s.Expect(pong)
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+	got := strayLines(t, s)
+	slices.Sort(got)
+	if want := []string{"extra: lost", "stdout: half line"}; !slices.Equal(got, want) {
+		t.Errorf("the log has %q, want %q:\n%s", got, want, s.Stderr())
+	}
+	want := map[string]struct{ Bytes, Lines int64 }{"stdout": {10, 1}, "extra": {5, 1}}
+	if got := readSummary(t, path).Stray; !maps.Equal(got, want) {
+		t.Errorf("the summary has %v, want %v", got, want)
+	}
+}
+
+func TestStrayOutputOnTheExtraPairIsTold(t *testing.T) {
+	s := start(t, Options{Flags: []string{"--wire=auto"}, Role: twoPrinter, RoleArgs: []string{"4:lost\n"}})
+	s.Send(ping)
+	s.Expect(pong)
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+	for _, want := range []string{"descriptor WIREGUARDRUN_OUT has more than messages", "stray_lines=1 stray_bytes=5\n"} {
+		if !strings.Contains(s.Stderr(), want) {
+			t.Errorf("standard error has\n%s\nwhich lacks %q", s.Stderr(), want)
+		}
 	}
 }
 

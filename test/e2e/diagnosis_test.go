@@ -74,7 +74,15 @@ func TestStrayLogOfARelay(t *testing.T) {
 	s.Expect(pong)
 	s.ExpectEnd()
 	s.ExpectExit(Status{})
-	var lines []string
+	if got := fmt.Sprint(strayLines(t, s)); got != "[stdout: one stdout: two]" {
+		t.Errorf("the log has %s:\n%s", got, s.Stderr())
+	}
+}
+
+// strayLines is what --stray=log has made of a server's output, each line with
+// its source.
+func strayLines(t *testing.T, s *session) (lines []string) {
+	t.Helper()
 	for text := range strings.Lines(s.Stderr()) {
 		var event struct{ Message, Source, Line string }
 		if err := json.Unmarshal([]byte(text), &event); err != nil {
@@ -84,9 +92,7 @@ func TestStrayLogOfARelay(t *testing.T) {
 			lines = append(lines, event.Source+": "+event.Line)
 		}
 	}
-	if got := fmt.Sprint(lines); got != "[stdout: one stdout: two]" {
-		t.Errorf("the log has %s:\n%s", got, s.Stderr())
-	}
+	return lines
 }
 
 // Where nothing happens nothing is said.
