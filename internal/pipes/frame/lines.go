@@ -186,12 +186,16 @@ func (s *Scanner) giveUp(lim int) {
 	for stop := s.stops(); s.give < lim && (s.data[s.give] == '\n' || !stop[s.data[s.give]]); {
 		s.give++
 	}
-	// White space may be the beginning of a line that is a frame.
-	end := s.give
-	for end > s.given && s.data[end-1] != '\n' && leadingSpace(s.data[end-1:end]) == 1 {
-		end--
+	// White space behind an LF may be the beginning of a line that is a frame.
+	line := s.give
+	for line > s.given && s.data[line-1] != '\n' && leadingSpace(s.data[line-1:line]) == 1 {
+		line--
 	}
-	s.stray(end)
+	if s.data[line-1] == '\n' {
+		s.stray(line)
+	} else {
+		s.stray(s.give)
+	}
 }
 
 // hopeless reports whether the candidate can't become a frame any more.
@@ -289,7 +293,7 @@ func (s *Scanner) passClean(end int) bool {
 		tail = tail[:len(tail)-1]
 	}
 	cr := 0
-	for lf && cr < len(tail) && tail[len(tail)-1-cr] == '\r' {
+	for cr < len(tail) && tail[len(tail)-1-cr] == '\r' {
 		cr++
 	}
 	if (cr > 0 || s.mark > 0) && !s.opts.Repair || s.opts.StrictIDs && s.unasked(v.m) {

@@ -51,11 +51,8 @@ func (m *model) value(line []byte) int {
 		}
 		size = end
 	}
-	text, lf := bytes.CutSuffix(line[end:size], []byte("\n"))
-	tail := text
-	if lf {
-		tail = bytes.TrimRight(text, "\r")
-	}
+	text := bytes.TrimSuffix(line[end:size], []byte("\n"))
+	tail := bytes.TrimRight(text, "\r")
 	if (len(tail) < len(text) || m.bom) && !m.o.Repair {
 		return -size
 	}

@@ -301,8 +301,8 @@ func (m *model) run(b []byte) {
 	}
 	pass := func(end int) {
 		text := bytes.TrimSuffix(b[a.end:end], []byte("\n"))
-		returns := len(text) < end-a.end && bytes.HasSuffix(text, []byte("\r"))
-		if (returns || m.bom) && !m.o.Repair || m.o.StrictIDs && m.unasked(a.node) {
+		tail := bytes.TrimRight(text, "\r")
+		if (len(tail) < len(text) || m.bom) && !m.o.Repair || m.o.StrictIDs && m.unasked(a.node) {
 			stray(end)
 			last = plain
 			return
@@ -312,10 +312,6 @@ func (m *model) run(b []byte) {
 		if k := bytes.LastIndexByte(lead, '\r'); k >= 0 {
 			m.addStray(lead[:k+1], false)
 			lead = lead[k+1:]
-		}
-		tail := bytes.TrimRight(bytes.TrimSuffix(b[a.end:end], []byte("\n")), "\r")
-		if !bytes.HasSuffix(b[a.end:end], []byte("\n")) {
-			tail = b[a.end:end]
 		}
 		m.frame(string(lead)+modelRepair(b[a.start:a.end])+string(tail), a.node, b[a.start:a.end])
 		given, last = end, fresh
