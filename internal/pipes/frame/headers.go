@@ -21,6 +21,9 @@ func (s *Scanner) header(eof bool) bool {
 	case h.status == statMore && !eof:
 		return false
 	case h.status != statDone:
+		if h.status == statMore && h.to > 0 {
+			s.halved(len(s.data) - s.headAt)
+		}
 		if h.over > 0 {
 			s.stats.TooLong++
 			s.out.Note(Note{Kind: NoteTooLong, Size: h.over})
@@ -68,11 +71,12 @@ func (s *Scanner) body(eof bool) bool {
 			slack, ahead = m.chars, utf8.UTFMax-1
 		}
 		lim := end + slack + ahead
-		switch m.run(s.data[:min(len(s.data), lim)]) {
-		case statBad:
+		st := m.run(s.data[:min(len(s.data), lim)])
+		switch {
+		case st == statBad || m.all&dead != 0 && m.count > 0:
 			s.failHeader()
 			return true
-		case statDone:
+		case st == statDone:
 			s.whole, s.i = true, m.pos
 			continue
 		}

@@ -374,7 +374,7 @@ func TestLengthCutsCharacter(t *testing.T) {
 func TestNoiseAtOnce(t *testing.T) {
 	for in, held := range map[string]string{
 		"Loading 10%": "", "\r 50%": "", "{x": "", "{\"abc\n": "", "[INFO": "", "[1, 2": "", "[ok] {}": "", "{\"a\":1}": "", "{\"a\":tru\n": "",
-		"{\"a\":01": "", "[{}": "{}", "[\"a\",": "", "x {": "{", "x {\n": "{\n", "[1, {": " {", "{\"a\":\"\x01": "", "C": "", "x [[1], [": "[1], [",
+		"{\"a\":01": "", "[{}": "{}", "[\"a\",": "", "x {": "{", "x {\n": "{\n", "[1, {": "{", "[1, ": "", "[1,\n ": " ", "{\"a\":\"\x01": "", "C": "", "x [[1], [": "[1], [",
 		`{"a":{"jsonrpc":"2.0","id":1,"result":{}}}`: "", "log\n": "", "\xef\xbb\xbfx": "", "{\"a\" 1": "", "{\"a\":\"\\x": "",
 	} {
 		k := newTalk(t, allOptions[0], ask(1))
@@ -383,7 +383,7 @@ func TestNoiseAtOnce(t *testing.T) {
 			t.Errorf("of %q only %q is passed on, want %q", in, got, want)
 		}
 	}
-	for _, in := range []string{"Content-Length: x", "Content-Length: 99999999999\r\n", "warn: x", "Cat", "Content-Length: 50\r\n\r\ny", "Content-Length: 50\r\n\r\n{}x", "Content-Length: 3\r\n\r\n{\"a"} {
+	for _, in := range []string{"Content-Length: x", "Content-Length: 99999999999\r\n", "warn: x", "Cat", "Content-Length: 50\r\n\r\ny", "Content-Length: 50\r\n\r\n{}x", "Content-Length: 3\r\n\r\n{\"a", "Content-Length: 50\r\n\r\n[1"} {
 		k := newTalk(t, Options{Framing: Headers, Repair: true})
 		k.write(in)
 		if got := string(k.k.stray); got != in {
