@@ -49,17 +49,12 @@ func (in *input) run() {
 	defer in.keepPeek()
 	for {
 		in.mu.Lock()
-		for (len(in.queue) == 0 || in.writing) && !in.ended && !in.broken {
+		for !in.broken && (in.writing || len(in.queue) == 0 && !in.ended) {
 			in.changed.Wait()
 		}
-		if in.broken || len(in.queue) == 0 && !in.writing {
+		if in.broken || len(in.queue) == 0 {
 			in.mu.Unlock()
 			return
-		}
-		if in.writing {
-			in.changed.Wait()
-			in.mu.Unlock()
-			continue
 		}
 		p := in.queue[0]
 		in.queue, in.queued = in.queue[1:], in.queued-len(p)

@@ -110,13 +110,13 @@ func (o *output) take(p []byte) {
 	r := o.r
 	r.moved.Add(1)
 	r.mu.Lock()
-	if o.first && o.side == Aware && r.side == Undecided && p[0] == '\n' {
-		p = p[1:] // the announcement
+	if o.first && o.side == Aware && r.side != Unmodified && p[0] == '\n' {
+		p = p[1:] // the announcement, even where it is no news
 		r.decideLocked(Aware)
 	}
 	o.first = false
 	switch {
-	case r.side == Aware && o.side == Aware && o.scanner.Pending() == 0:
+	case r.side == Aware && o.side == Aware && o.scanner.Idle():
 		o.unread = r.pages != pipes.None
 		r.mu.Unlock()
 		r.write(p)
@@ -218,10 +218,12 @@ func (o *output) end() {
 	o.order.Lock()
 	defer o.order.Unlock()
 	o.r.mu.Lock()
-	if o.side == Aware {
-		o.r.decideLocked(Unmodified) // nobody has the extra pair any more
-	}
-	o.scan(o.scanner.Close)
+	o.scan(func(now time.Time) {
+		o.scanner.Close(now)
+		if o.side == Aware {
+			o.r.decideLocked(Unmodified) // nobody has the extra pair any more
+		}
+	})
 	o.closed = true
 	o.timer.Stop()
 }

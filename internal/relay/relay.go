@@ -122,7 +122,7 @@ func (r *Relay) InputEnded() <-chan struct{} { return r.ended }
 
 func (r *Relay) pumpInbound() {
 	defer close(r.ended)
-	defer r.endInputs()
+	defer r.EndInput()
 	buf := make([]byte, 64<<10)
 	framed := false
 	for {
@@ -151,11 +151,12 @@ func (r *Relay) pumpInbound() {
 }
 
 // lookAgain has the scanners look at what they hold, now that it is known how
-// the client's messages look.
+// the client's messages look. The client does not wait for it. It is not left to
+// the timers, which whoever looks at other bytes may be about to stop.
 func (r *Relay) lookAgain() {
-	r.stdout.timer.Reset(0)
+	go r.stdout.tick()
 	if r.out != nil {
-		r.out.timer.Reset(0)
+		go r.out.tick()
 	}
 }
 
@@ -186,16 +187,14 @@ func (r *Relay) settle() {
 	}
 }
 
-// EndInput ends the server's input once what is queued has been read, before
-// the client's end: where there are no signals, that asks a server to end.
-func (r *Relay) EndInput() { r.endInputs() }
-
 // Ended reports whether nobody is left who could write to the client.
 func (r *Relay) Ended() bool {
 	return isClosed(r.stdout.done) && (r.out == nil || isClosed(r.out.done))
 }
 
-func (r *Relay) endInputs() {
+// EndInput ends the server's input once what is queued has been read. Before the
+// client's end, where there are no signals, that asks a server to end.
+func (r *Relay) EndInput() {
 	r.lookAtReading(true)
 	r.stdin.end()
 	if r.in != nil {

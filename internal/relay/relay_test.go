@@ -147,6 +147,22 @@ func (s *session) awaitRead(o *output, n int) {
 	}
 }
 
+// awaitStray waits until that is what was stray.
+func (s *session) awaitStray(want string) {
+	s.t.Helper()
+	for limit := deadline(s.t); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		got := s.stray.String()
+		s.mu.Unlock()
+		if got == want {
+			return
+		}
+		if time.Now().After(limit) {
+			s.t.Fatalf("stray %q, want %q", got, want)
+		}
+	}
+}
+
 // deadline is when to give up.
 func deadline(t *testing.T) time.Time {
 	if d, ok := t.Deadline(); ok {
@@ -277,6 +293,44 @@ func TestTheEndOfTheExtraPairDecidesUnmodified(t *testing.T) {
 	s.read(s.client.in, notice)
 	s.finish()
 	s.wantSide(Unmodified)
+}
+
+// The end of the extra pair decides only once all is read that came before it.
+func TestALastFrameWithoutLineEndOnTheExtraPair(t *testing.T) {
+	s := newSession(t, true)
+	s.write(s.client.out, request)
+	s.read(s.pair.in, request)
+	s.write(s.pair.out, strings.TrimSuffix(response, "\n"))
+	_ = s.pair.out.Close()
+	s.read(s.client.in, response)
+	s.wantSide(Aware)
+}
+
+// The announcement is never passed on, though it is no news.
+func TestALateAnnouncement(t *testing.T) {
+	needsUnread(t)
+	s := newSession(t, true)
+	s.write(s.client.out, request)
+	s.read(s.pair.in, request)
+	s.awaitUnread(s.std.in)
+	s.write(s.std.out, response)
+	s.awaitStray(response)
+	s.wantSide(Aware)
+	s.write(s.pair.out, "\n"+notice)
+	s.read(s.client.in, notice)
+}
+
+// The line end of a frame that has passed without it is no message of its own.
+func TestALateLineEndOnTheExtraPair(t *testing.T) {
+	s := newSession(t, true)
+	s.write(s.client.out, request)
+	s.read(s.pair.in, request)
+	s.write(s.pair.out, strings.TrimSuffix(response, "\n"))
+	s.read(s.client.in, response)
+	s.write(s.pair.out, "\n"+notice)
+	s.read(s.client.in, notice)
+	s.write(s.pair.out, "anything at all")
+	s.read(s.client.in, "anything at all")
 }
 
 // The loser's input stays open, without data, until the client's end.

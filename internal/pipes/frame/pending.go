@@ -1,7 +1,10 @@
 package frame
 
-// Pending returns 0 when everything that was written has gone somewhere.
-func (s *Scanner) Pending() int { return len(s.buf) + len(s.queue) + len(s.blanks) }
+// Idle reports whether all that was written has gone somewhere, and nothing of
+// a line that has passed is still to come.
+func (s *Scanner) Idle() bool {
+	return len(s.buf)+len(s.queue)+len(s.blanks) == 0 && (s.at != inTail || s.tail != tailPassed)
+}
 
 // Surrender gives all that has not gone anywhere yet to the diversion, in order
 // and as it came: nothing on this descriptor is a frame any more.
