@@ -221,8 +221,8 @@ func (m *machine) run(b []byte) status {
 			i++
 			continue
 
-		case inInt, inFrac, inExpInt:
-			for c >= '0' && c <= '9' {
+		case inZero, inInt, inFrac, inExpInt:
+			for st != inZero && c >= '0' && c <= '9' {
 				i++
 				if i >= len(b) {
 					return m.stop(i, st, statMore)
@@ -230,23 +230,10 @@ func (m *machine) run(b []byte) status {
 				c = b[i]
 			}
 			switch {
-			case c == '.' && st == inInt:
+			case c == '.' && (st == inInt || st == inZero):
 				st = inDot
 				i++
 			case c|0x20 == 'e' && st != inExpInt:
-				st = inExp
-				i++
-			default:
-				m.number(b[m.token:i])
-				st = inAfter
-			}
-			continue
-		case inZero:
-			switch {
-			case c == '.':
-				st = inDot
-				i++
-			case c|0x20 == 'e':
 				st = inExp
 				i++
 			default:
