@@ -229,12 +229,12 @@ func (r *Relay) write(p []byte) {
 	if len(p) == 0 {
 		return
 	}
+	r.wire.Lock()
+	defer r.wire.Unlock()
 	if r.dead.Load() {
 		r.lost.Add(int64(len(p)))
 		return
 	}
-	r.wire.Lock()
-	defer r.wire.Unlock()
 	r.busy.Store(true)
 	n, err := r.o.Wire.Write(p)
 	r.busy.Store(false)

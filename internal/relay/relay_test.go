@@ -45,7 +45,7 @@ func (f *file) Close() error {
 	return nil
 }
 
-func newSession(t *testing.T, extra bool) *session {
+func newSession(t *testing.T, extra bool, change ...func(*Options)) *session {
 	t.Helper()
 	s := &session{t: t}
 	pipe := func() (r, w pipes.Handle) {
@@ -91,6 +91,9 @@ func newSession(t *testing.T, extra bool) *session {
 	if extra {
 		s.pair = connect(&o.In, &o.Out)
 	}
+	for _, f := range change {
+		f(&o)
+	}
 	s.relay = Start(o)
 	// A hang ends here instead of at the runner's limit, with all closed.
 	guard := time.AfterFunc(time.Minute, func() { _ = s.client.in.Close(); _ = s.std.in.Close() })
@@ -124,43 +127,38 @@ func (s *session) readEnd(f *file, before ...bool) {
 	}
 }
 
-// awaitUnread waits until there is something in a pipe.
+// await waits until something is so.
+func (s *session) await(what string, so func() bool) {
+	s.t.Helper()
+	for limit := deadline(s.t); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			s.t.Fatalf("it has not come to this: %s", what)
+		}
+	}
+}
+
 func (s *session) awaitUnread(f *file) {
 	s.t.Helper()
-	for limit := deadline(s.t); ; time.Sleep(time.Millisecond) {
-		if n, _ := pipes.Unread(f.h); n > 0 {
-			return
-		}
-		if time.Now().After(limit) {
-			s.t.Fatal("nothing is in the pipe")
-		}
-	}
+	s.await("something is in the pipe", func() bool { n, _ := pipes.Unread(f.h); return n > 0 })
 }
 
-// awaitRead waits until the relay has read n bytes of an output.
 func (s *session) awaitRead(o *output, n int) {
 	s.t.Helper()
-	for limit := deadline(s.t); o.read.Load() < int64(n); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			s.t.Fatalf("the relay has read %d bytes, want %d", o.read.Load(), n)
-		}
-	}
+	s.await("the relay has read all", func() bool { return o.read.Load() >= int64(n) })
 }
 
-// awaitStray waits until that is what was stray.
+func (s *session) awaitFrames(n int64) {
+	s.t.Helper()
+	s.await("the scanners have seen all frames", func() bool { return s.relay.Stats().Outbound.Frames >= n })
+}
+
 func (s *session) awaitStray(want string) {
 	s.t.Helper()
-	for limit := deadline(s.t); ; time.Sleep(time.Millisecond) {
+	s.await("it is stray", func() bool {
 		s.mu.Lock()
-		got := s.stray.String()
-		s.mu.Unlock()
-		if got == want {
-			return
-		}
-		if time.Now().After(limit) {
-			s.t.Fatalf("stray %q, want %q", got, want)
-		}
-	}
+		defer s.mu.Unlock()
+		return s.stray.String() == want
+	})
 }
 
 // deadline is when to give up.

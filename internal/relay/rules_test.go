@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wireguardrun/wireguardrun/internal/pipes"
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
@@ -170,5 +172,40 @@ func TestAClientThatIsGoneFromAnAwareServer(t *testing.T) {
 	s.finish()
 	if got := s.relay.Stats().Lost; got != int64(10_000*len(notice)) {
 		t.Errorf("%d bytes are lost, %d were written", got, 10_000*len(notice))
+	}
+}
+
+// brokenWire fails in writing once released is closed.
+type brokenWire struct {
+	io.Reader
+	released chan struct{}
+}
+
+func (w brokenWire) Write([]byte) (int, error) {
+	<-w.released
+	return 0, io.ErrShortWrite
+}
+
+// A wire that fails is told once, though both outputs write to it.
+func TestAWireThatFails(t *testing.T) {
+	released := make(chan struct{})
+	failures := make(chan error, 3)
+	s := newSession(t, true, func(o *Options) {
+		o.Wire = brokenWire{o.Wire, released}
+		o.WireOut = pipes.None
+		o.Failed = func(err error) { failures <- err }
+	})
+	s.write(s.client.out, request)
+	s.write(s.std.out, notice)
+	s.awaitFrames(1)
+	s.write(s.pair.out, notice)
+	s.awaitFrames(2) // both are about to be written
+	close(released)
+	s.finish()
+	if n := len(failures); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	if got := s.relay.Stats().Lost; got != int64(2*len(notice)) {
+		t.Errorf("%d bytes are lost, want %d", got, 2*len(notice))
 	}
 }

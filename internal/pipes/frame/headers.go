@@ -21,7 +21,7 @@ func (s *Scanner) header(eof bool) bool {
 	case h.status == statMore && !eof:
 		return false
 	case h.status != statDone:
-		if h.status == statMore && h.to > 0 {
+		if h.status == statMore && h.to > h.from {
 			s.halved(len(s.data) - s.headAt)
 		}
 		if h.over > 0 {
