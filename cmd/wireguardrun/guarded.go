@@ -86,6 +86,14 @@ func (l *life) session() proc.Status {
 	}
 	if l.relay != nil {
 		l.deliver(wire)
+		select {
+		case late := <-l.failed:
+			l.wireFailed(late)
+			if err == nil {
+				err = l.wireErr
+			}
+		default:
+		}
 	} else {
 		l.lookUnread()
 	}

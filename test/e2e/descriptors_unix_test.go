@@ -349,6 +349,25 @@ func TestBadStdout(t *testing.T) {
 		s.ExpectExit(Status{Code: brokenWire})
 		wantStderr(s, "alive\nserver: answer: write wire out: no space left on device\n")
 	})
+	t.Run("full disk, for the last bytes of a relay", func(t *testing.T) {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("there is no /dev/full")
+		}
+		defer full.Close()
+		// They are on their way to the client when the server has ended: the
+		// pipe is kept, and more may follow on their line.
+		script := `read ping; printf '%s' "$1"; sleep 60 & exit 3`
+		s := start(t, Options{
+			Flags: []string{"--wire=stdio"}, Stdout: full,
+			Command: []string{"sh", "-c", script, "sh", strings.TrimSpace(pong)},
+		})
+		s.Send(ping)
+		s.ExpectExit(Status{Code: 125})
+		if !strings.Contains(s.Stderr(), "the wire fails: ") {
+			t.Errorf("standard error has %q", s.Stderr())
+		}
+	})
 	t.Run("nobody reads", func(t *testing.T) {
 		r, w := newPipe(t)
 		r.Close()
