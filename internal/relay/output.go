@@ -116,8 +116,9 @@ func (o *output) take(p []byte) {
 	}
 	o.first = false
 	switch {
-	case r.side == Aware && o.side == Aware && o.scanner.Idle():
+	case r.side == Aware && o.side == Aware && o.scanner.Pending() == 0:
 		o.unread = r.pages != pipes.None
+		p = o.scanner.PastLineEnd(p)
 		r.mu.Unlock()
 		r.write(p)
 		return

@@ -356,7 +356,7 @@ func (s *Scanner) unasked(m *machine) bool {
 // aren't tracked, anything that looks like a response counts as one.
 func (s *Scanner) passed(m *machine, p []byte, clean bool) FrameKind {
 	kind, own := Other, false
-	one := func(msg *message) {
+	m.each(func(msg *message) bool {
 		id, ok := msg.answers()
 		switch {
 		case !ok:
@@ -372,13 +372,8 @@ func (s *Scanner) passed(m *machine, p []byte, clean bool) FrameKind {
 				s.stats.Copies++
 			}
 		}
-	}
-	if m.count > 0 {
-		one(&m.first)
-		for i := range m.more {
-			one(&m.more[i])
-		}
-	}
+		return true
+	})
 	if own {
 		s.conv.outbound.add(p)
 	}

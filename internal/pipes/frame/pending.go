@@ -1,9 +1,20 @@
 package frame
 
-// Idle reports whether all that was written has gone somewhere, and nothing of
-// a line that has passed is still to come.
-func (s *Scanner) Idle() bool {
-	return len(s.buf)+len(s.queue)+len(s.blanks) == 0 && (s.at != inTail || s.tail != tailPassed)
+import "bytes"
+
+// Pending returns 0 when everything that was written has gone somewhere.
+func (s *Scanner) Pending() int { return len(s.buf) + len(s.queue) + len(s.blanks) }
+
+// PastLineEnd returns what of p is to pass where the scanner looks no further:
+// all but the line end of a frame that has passed without it.
+func (s *Scanner) PastLineEnd(p []byte) []byte {
+	if s.at == inTail && s.tail == tailPassed {
+		s.at = atStart
+		if rest, ends := bytes.CutPrefix(bytes.TrimPrefix(p, []byte("\r")), []byte("\n")); ends {
+			return rest
+		}
+	}
+	return p
 }
 
 // Surrender gives all that has not gone anywhere yet to the diversion, in order
