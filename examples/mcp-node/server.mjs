@@ -28,6 +28,8 @@ const handed = isWire();
 if (!handed && record.includes('mode=fds')) {
   throw new Error('the wire is lost: start node without a launcher in between, or leave out --wire=fds');
 }
+// Says at once where we speak; wireguardrun takes it off.
+if (handed && record.includes('mode=auto')) fs.writeSync(wireOut, '\n');
 const transport = new StdioServerTransport(
   handed ? open(wireIn, true) : process.stdin,
   handed ? open(wireOut, false) : process.stdout,
@@ -122,5 +124,7 @@ for (const [tool, makeNoise] of Object.entries(noises)) {
 }
 
 console.log(stray('console_log', 'at start'));
+// Noise that looks like a message, before there is one on the wire.
+if (process.argv.includes('--around')) noises.print_notification(stray('print_notification', 'at start'));
 process.on('exit', () => console.log(stray('console_log', 'at exit')));
 await server.connect(transport);

@@ -52,6 +52,8 @@ def stream(fd, mode):
 wire_in = wire_out = None  # the SDK takes standard input and output
 if is_wire():
     wire_in, wire_out = stream(fd_in, "r"), stream(fd_out, "w")
+    if "mode=auto" in record:  # says at once where we speak; wireguardrun takes it off
+        os.write(int(fd_out), b"\n")
 elif "mode=fds" in record:
     sys.exit("the wire is lost: start python without a launcher in between, or leave out --wire=fds")
 

@@ -141,9 +141,10 @@ func wholeSuite() bool {
 	return !flagSet("test.run") && !flagSet("test.skip") && !testing.Short() && !usage.skipped
 }
 
-func flagSet(name string) bool {
-	f := flag.Lookup(name)
-	return f != nil && f.Value.String() != ""
+// flagSet tells whether the command line has the flag.
+func flagSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // moduleRoot is the top of the tree; tests run in their package's directory.

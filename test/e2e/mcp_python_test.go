@@ -61,19 +61,21 @@ func drivePython(t *testing.T, python string, job nodeJob, command ...string) no
 func TestPythonSDKServer(t *testing.T) {
 	python, server, launcher := pythonExample(t)
 	launched := []string{noiseOf("launcher", "at start")}
+	// Two of them look like messages.
+	around := []string{
+		noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"),
+		noiseOf("print_answer", "at start"), noiseOf("print_notification", "at start"),
+		noiseOf("print", "at exit"),
+	}
 	for _, tt := range []struct {
 		name    string
 		command []string
 		calls   []string
 		noise   []string // beside that of the tools
 	}{
-		{"handed down", []string{wireguardrun, "--wire=fds", "--", python, server, "--around"}, pythonTools, []string{
-			noiseOf("print_flush", "at start"), noiseOf("child_prints", "at start"),
-			noiseOf("print_answer", "at start"), noiseOf("print_notification", "at start"),
-			noiseOf("print", "at exit"),
-		}},
+		{"handed down", []string{wireguardrun, "--wire=fds", "--", python, server, "--around"}, pythonTools, around},
 		{"attached", []string{wireguardrun, "--wire=fds", "--", "sh", launcher}, pythonTools, launched},
-		{"relayed", []string{wireguardrun, "--", python, server}, without(pythonTools, stdinReader), nil},
+		{"relayed", []string{wireguardrun, "--", python, server, "--around"}, without(pythonTools, stdinReader), around},
 		{"relayed and attached", []string{wireguardrun, "--", "sh", launcher}, pythonTools, launched},
 		// The SDK takes standard input and output away from what it starts, but
 		// knows nothing of the other pair.
@@ -166,9 +168,9 @@ func TestPythonSDKServerEnds(t *testing.T) {
 		{"pipes", Options{Command: around}},
 		{"sockets", Options{Command: around, Sockets: true}},
 		{"unguarded", Options{Command: around, Bare: true}},
-		// Until it is clear where the server speaks, a message that it prints is
-		// one; so it prints none before.
-		{"relayed", Options{Command: plain, Flags: []string{"--wire=auto"}}},
+		{"relayed", Options{Command: around, Flags: []string{"--wire=auto"}}},
+		// Where it speaks is not clear before its first answer: a message that
+		// it prints until then is one.
 		{"unmodified", Options{Command: slices.Concat(unaware, plain), Flags: []string{"--wire=auto"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
