@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -44,12 +43,7 @@ func TestDemoOnTerminal(t *testing.T) {
 // A demo that nobody could see has not shown anything.
 func TestDemoUnseen(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Skip(err)
-		}
-		defer full.Close()
-		_, stderr, status := run(t, Options{Flags: []string{"demo"}, Stdout: full}, "")
+		_, stderr, status := run(t, Options{Flags: []string{"demo"}, Stdout: fullDisk(t)}, "")
 		wantFailure(t, "", stderr, status, 125, "no space left on device")
 	})
 	t.Run("nobody reads", func(t *testing.T) {
@@ -76,12 +70,7 @@ func TestRequestedOutputUnseen(t *testing.T) {
 			_, stderr, status := run(t, Options{Flags: []string{flag}, Stdout: w}, "")
 			wantFailure(t, "", stderr, status, 125, "broken pipe")
 
-			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				t.Skip(err)
-			}
-			defer full.Close()
-			_, stderr, status = run(t, Options{Flags: []string{flag}, Stdout: full}, "")
+			_, stderr, status = run(t, Options{Flags: []string{flag}, Stdout: fullDisk(t)}, "")
 			wantFailure(t, "", stderr, status, 125, "no space left on device")
 		})
 	}

@@ -334,17 +334,23 @@ func TestClosedDescriptors(t *testing.T) {
 	})
 }
 
+// fullDisk is a file on a disk without room. Not every system has one.
+func fullDisk(t *testing.T) *os.File {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("there is no /dev/full")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { full.Close() })
+	return full
+}
+
 // What is wrong with the wire is the server's to find, as it is without us.
 func TestBadStdout(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("there is no /dev/full")
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		defer full.Close()
-		s := startServer(t, Options{Stdout: full})
+		s := startServer(t, Options{Stdout: fullDisk(t)})
 		s.Send("err \"alive\\n\"\n")
 		s.ExpectExit(Status{Code: brokenWire})
 		wantStderr(s, "alive\nserver: answer: write wire out: no space left on device\n")

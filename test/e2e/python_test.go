@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -26,6 +27,9 @@ var pythonEnv = []string{
 func pythonWith(t *testing.T, requirements string) string {
 	t.Helper()
 	python := needs(t, "python3")
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		cannotRun(t, "PyPI has no wheels for %s", runtime.GOOS)
+	}
 	content, err := os.ReadFile(requirements)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +50,7 @@ print(sys.version, sys.base_prefix)`).CombinedOutput()
 				"--require-hashes", "--only-binary=:all:", "-r", requirements},
 		} {
 			if out, err := pythonCommand(argv...).CombinedOutput(); err != nil {
-				cannotRun(t, "the packages of %s can't be installed here: %q: %v\n%s", requirements, argv, err, out)
+				t.Fatalf("installing the packages of %s: %q: %v\n%s", requirements, argv, err, out)
 			}
 		}
 	})
@@ -79,7 +83,7 @@ func uvx(t *testing.T, python, requirements, program string) []string {
 		argv := []string{filepath.Join(bin, "uv"), "pip", "install", "--quiet", "--cache-dir", dir, "--python", python,
 			"--target", t.TempDir(), "--link-mode=copy", "--only-binary=:all:", "--constraints", pins, program}
 		if out, err := pythonCommand(argv...).CombinedOutput(); err != nil {
-			cannotRun(t, "uvx can't be given what it needs: %q: %v\n%s", argv, err, out)
+			t.Fatalf("installing what uvx needs: %q: %v\n%s", argv, err, out)
 		}
 	})
 	return []string{filepath.Join(bin, "uvx"), "--verbose", "--offline", "--cache-dir", cache, "--python", python,

@@ -234,12 +234,9 @@ var checks = []check{
 		return either(t.ended(c) && t.exists("lived"), "killed by HUP")
 	}},
 	{"a daemon does not delay the exit, and lives", func(t *trial) string {
-		c := t.shell(daemon + "; touch up; exit 0")
+		c := t.shell(daemon + "; exit 0")
 		if saw := t.run(c); saw != "exit status 0" {
-			return saw
-		}
-		if took := time.Since(t.written("up")); took > 2*time.Second {
-			return "delayed by " + took.Round(time.Millisecond).String()
+			return saw // delayed, it does not end: the daemon sleeps for long
 		}
 		return either(len(t.left()) > 0, "the daemon is killed")
 	}},
@@ -438,15 +435,6 @@ func (t *trial) end() {
 func (t *trial) path(name string) string { return filepath.Join(t.dir, name) }
 
 func (t *trial) touch(name string) { _ = os.WriteFile(t.path(name), nil, 0o600) }
-
-// written returns when a file was last written.
-func (t *trial) written(name string) time.Time {
-	info, err := os.Stat(t.path(name))
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
 
 func (t *trial) exists(name string) bool {
 	_, err := os.Stat(t.path(name))
