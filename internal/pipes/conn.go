@@ -62,6 +62,19 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return writeHandle(c.h, p, wake)
 }
 
+// Await waits, as Read does, until a Read would not, and reports whether that
+// is so now. Windows can't tell: there it returns false at once.
+func (c *Conn) Await() bool {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	wake, err := c.enter()
+	if err != nil {
+		return false
+	}
+	defer c.leave()
+	return awaitHandle(c.h, wake) == nil
+}
+
 // CanSplice reports whether the kernel can move bytes from src to dst, which
 // are borrowed.
 func CanSplice(src, dst Handle) bool { return canSplice(src, dst) }

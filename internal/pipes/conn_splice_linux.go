@@ -11,9 +11,6 @@ func isPipe(h Handle) bool {
 	return unix.Fstat(int(h), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
-// awaitHandle waits until a read of h would not.
-func awaitHandle(h Handle, w *waker) error { return await(h, unix.POLLIN, w) }
-
 // spliceHandle moves what it can without waiting.
 func spliceHandle(src, dst Handle, limit int) int {
 	n, err := unix.Splice(int(src), nil, int(dst), nil, limit, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)

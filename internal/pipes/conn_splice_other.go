@@ -4,6 +4,4 @@ package pipes
 
 func canSplice(Handle, Handle) bool { return false }
 
-func awaitHandle(Handle, *waker) error { return nil }
-
 func spliceHandle(Handle, Handle, int) int { return 0 }

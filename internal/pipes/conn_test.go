@@ -57,6 +57,37 @@ func untilBlocked(function string) {
 	}
 }
 
+// Await takes nothing, and Retire ends it.
+func TestAwait(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		if newConn(t, newEnds(t).r).Await() {
+			t.Error("it is said to be known that a read would not wait")
+		}
+		return
+	}
+	e := newEnds(t)
+	c := newConn(t, e.r)
+	got := make(chan bool)
+	go func() { got <- c.Await() }()
+	untilBlocked("(*Conn).Await")
+	if _, err := newConn(t, e.w).Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if !<-got {
+		t.Error("there is something, and Await has not seen it")
+	}
+	p := make([]byte, 2)
+	if n, err := c.Read(p); n != 1 || p[0] != 'x' {
+		t.Errorf("read %q, %v", p[:n], err)
+	}
+	go func() { got <- c.Await() }()
+	untilBlocked("(*Conn).Await")
+	c.Retire(nil)
+	if <-got {
+		t.Error("a Conn that is retired is said to be readable")
+	}
+}
+
 // gone is a handle that is not open.
 const gone = Handle(1 << 20)
 

@@ -58,6 +58,9 @@ func await(h Handle, events int16, w *waker) error {
 	return nil
 }
 
+// awaitHandle waits until a read of h would not.
+func awaitHandle(h Handle, w *waker) error { return await(h, unix.POLLIN, w) }
+
 func pollOne(fds []unix.PollFd) error {
 	_, err := retry(func() (int, error) { return unix.Poll(fds, -1) })
 	return os.NewSyscallError("poll", err)

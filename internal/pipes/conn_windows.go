@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// awaitHandle can't: what waits here takes what comes.
+func awaitHandle(Handle, *waker) error { return errors.ErrUnsupported }
+
 func readHandle(h Handle, p []byte, w *waker) (int, error) {
 	for {
 		n, err := w.read(h, p)

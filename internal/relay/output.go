@@ -21,6 +21,7 @@ type output struct {
 	conn   *pipes.Conn
 	done   chan struct{}
 	read   atomic.Int64 // bytes, given to take or on their way there
+	took   int64        // of read, by take
 	due    int64        // of read, for certain, when all is read that was written before mark
 
 	// order is held from a look at bytes to their end on the wire, by the
@@ -59,9 +60,8 @@ func (o *output) run() {
 		if o.unread && o.splice() {
 			continue
 		}
-		n, err := o.conn.Read(buf)
+		n, err := o.next(buf)
 		if n > 0 {
-			o.read.Add(int64(n))
 			o.take(buf[:n])
 		}
 		if err != nil {
@@ -69,6 +69,18 @@ func (o *output) run() {
 			return
 		}
 	}
+}
+
+// next reads. What first comes on the extra pair is counted before anybody can
+// find the pipe empty: see behind.
+func (o *output) next(buf []byte) (int, error) {
+	if o.side == Aware && o.first && o.conn.Await() {
+		o.r.mu.Lock()
+		defer o.r.mu.Unlock()
+	}
+	n, err := o.conn.Read(buf)
+	o.read.Add(int64(n))
+	return n, err
 }
 
 // splice has the kernel move what an aware server has written. It returns false
@@ -110,6 +122,11 @@ func (o *output) take(p []byte) {
 	r := o.r
 	r.moved.Add(1)
 	r.mu.Lock()
+	if o.side == Unmodified {
+		r.hearExtra()
+	}
+	o.took += int64(len(p))
+	r.heard.Broadcast()
 	if o.first && o.side == Aware && r.side != Unmodified && p[0] == '\n' {
 		p = p[1:] // the announcement, even where it is no news
 		r.decideLocked(Aware)
@@ -133,6 +150,21 @@ func (o *output) take(p []byte) {
 		return
 	}
 	o.scan(func(now time.Time) { o.scanner.Write(p, now) })
+}
+
+// hearExtra waits until what is in the extra pair has been taken, since it may
+// be older than what has come on standard output: an announcement counts for
+// all that is printed after it. It is called with the relay's lock held.
+func (r *Relay) hearExtra() {
+	for r.side == Undecided && r.out.behind() {
+		r.heard.Wait()
+	}
+}
+
+// behind reports whether something of what was written has not been taken.
+func (o *output) behind() bool {
+	n, _ := pipes.Unread(o.h)
+	return n > 0 || o.read.Load() > o.took
 }
 
 // scan has the scanner look, with the relay's lock held, and ends with finish.

@@ -62,6 +62,7 @@ type Relay struct {
 	o Options
 
 	mu           sync.Mutex // conversation, scanners and side
+	heard        sync.Cond  // that an output has taken what was read, or the side is decided
 	conversation *frame.Conversation
 	side         Side
 	unknown      bool // that the client's protocol is unknown has been said
@@ -87,6 +88,7 @@ type Relay struct {
 // Start starts to copy.
 func Start(o Options) *Relay {
 	r := &Relay{o: o, conversation: frame.NewConversation(o.Frame), ended: make(chan struct{}), pages: pipes.None}
+	r.heard.L = &r.mu
 	r.stdin = newInput(o.Stdin)
 	r.stdout = r.newOutput(o.Stdout, Unmodified, FromStdout)
 	if o.In != pipes.None {
@@ -209,6 +211,7 @@ func (r *Relay) decideLocked(side Side) {
 		return
 	}
 	r.side = side
+	r.heard.Broadcast()
 	r.stdin.forget()
 	r.in.forget()
 	if side == Unmodified {

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -230,6 +231,46 @@ func TestTheAnnouncementDecidesAware(t *testing.T) {
 	s.write(s.std.out, response)
 	if got := s.finish(); got != response {
 		t.Errorf("stray %q", got)
+	}
+}
+
+// An announcement counts for what is printed after it, although the two come by
+// different pipes.
+func TestTheAnnouncementComesFirst(t *testing.T) {
+	s := newSession(t, true)
+	s.write(s.client.out, request)
+	s.read(s.pair.in, request)
+	slow := &s.relay.out.order // whoever reads the extra pair has not got on yet
+	slow.Lock()
+	s.write(s.pair.out, "\n")
+	s.awaitRead(s.relay.out, 1)
+	s.write(s.std.out, notice)
+	s.awaitRead(s.relay.stdout, len(notice))
+	slow.Unlock()
+	s.write(s.pair.out, response)
+	s.read(s.client.in, response)
+	if got := s.finish(); got != notice {
+		t.Errorf("stray %q", got)
+	}
+}
+
+// What is in the pipe and has not been read counts too.
+func TestTheAnnouncementIsReadFirst(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a read that waits takes what comes before anybody can know of it here")
+	}
+	for range 100 {
+		s := newSession(t, true)
+		s.relay.mu.Lock()
+		s.write(s.pair.out, "\n")
+		s.write(s.std.out, notice)
+		s.awaitRead(s.relay.stdout, len(notice))
+		s.relay.mu.Unlock()
+		s.write(s.pair.out, response)
+		s.read(s.client.in, response)
+		if got := s.finish(); got != notice {
+			t.Fatalf("stray %q", got)
+		}
 	}
 }
 
