@@ -132,7 +132,7 @@ func TestExecutes(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sleep", "60")
 	cmd.Env = []string{}
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	r := launch(t, c)

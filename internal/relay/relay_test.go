@@ -291,7 +291,11 @@ func needsUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = pipes.Close(r); _ = pipes.Close(w) }()
-	if _, known := pipes.Unread(w); !known {
+	switch _, known := pipes.Unread(w); {
+	case known:
+	case runtime.GOOS == "linux":
+		t.Fatal("the writing end of a pipe does not tell what was not read")
+	default:
 		t.Skip("the writing end of a pipe does not tell here what was not read")
 	}
 }
