@@ -130,11 +130,8 @@ func TestServerThatServesNobody(t *testing.T) {
 
 // idler ends when the file that is its argument is there, and reads nothing.
 var idler = role("idler", func() int {
-	for {
-		if _, err := os.Stat(os.Args[1]); err == nil {
-			return 0
-		}
-	}
+	awaitFile(os.Args[1])
+	return 0
 })
 
 func TestServerThatNeverReads(t *testing.T) {
@@ -142,9 +139,7 @@ func TestServerThatNeverReads(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary")
 	s := start(t, Options{Flags: []string{"--wire=stdio", "--summary=" + summary}, Role: idler, RoleArgs: []string{end}})
 	s.Send(ping)
-	if err := os.WriteFile(end, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, end, "")
 	s.ExpectEnd()
 	s.ExpectExit(Status{})
 	want := "has read nothing of its standard input"
