@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -125,30 +124,6 @@ func TestServerThatServesNobody(t *testing.T) {
 				t.Errorf("standard error has\n%s\nwhich lacks %q", s.Stderr(), tt.want)
 			}
 		})
-	}
-}
-
-// idler ends when the file that is its argument is there, and reads nothing.
-var idler = role("idler", func() int {
-	awaitFile(os.Args[1])
-	return 0
-})
-
-func TestServerThatNeverReads(t *testing.T) {
-	end := filepath.Join(t.TempDir(), "end")
-	summary := filepath.Join(t.TempDir(), "summary")
-	s := start(t, Options{Flags: []string{"--wire=stdio", "--summary=" + summary}, Role: idler, RoleArgs: []string{end}})
-	s.Send(ping)
-	writeFile(t, end, "")
-	s.ExpectEnd()
-	s.ExpectExit(Status{})
-	want := "has read nothing of its standard input"
-	if runtime.GOOS == "windows" {
-		want = "may tell why" // what is unread is not told to who has written it
-	}
-	// The server may be quicker than the ping, and then nobody has sent anything.
-	if got := readSummary(t, summary); got.In.Bytes > 0 && !strings.Contains(s.Stderr(), want) {
-		t.Errorf("standard error has\n%s", s.Stderr())
 	}
 }
 

@@ -128,6 +128,15 @@ func onTerm(what string) {
 	}()
 }
 
+// awaitFile is for roles: the test makes the file.
+func awaitFile(path string) {
+	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+}
+
 // kin is a process that the server has started: KIND is where it is, and
 // "-stubborn" when it ignores the signals that ask a process to end.
 //

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // server is the child of most tests. It reads commands from its wire, one a
@@ -236,15 +235,6 @@ func wantNoWord(t *testing.T, r childReport) {
 	for _, name := range []string{"WIREGUARDRUN_IN", "WIREGUARDRUN_OUT", "WIREGUARDRUN_HANDOVER"} {
 		if value, ok := r.getenv(name); ok {
 			t.Errorf("%s is %q, and should not be there", name, value)
-		}
-	}
-}
-
-// awaitFile is for roles: the test makes the file.
-func awaitFile(path string) {
-	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			return
 		}
 	}
 }
