@@ -3,6 +3,8 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +25,34 @@ func TestReadmeSnippets(t *testing.T) {
 		if !strings.Contains(string(readme), want) {
 			t.Errorf("README.md lacks the snippet of %s, which is:\n%s", tt.file, want)
 		}
+	}
+}
+
+// Each flag of the help text is in the README's table, and no other.
+func TestReadmeFlags(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, _, _ := run(t, Options{Flags: []string{"--help"}}, "")
+	var got, want []string
+	for line := range strings.Lines(string(readme)) {
+		if cell, isRow := strings.CutPrefix(line, "| `--"); isRow {
+			cell, _, _ = strings.Cut("`--"+cell, " | ")
+			for _, flag := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(cell, -1) {
+				got = append(got, flag[1])
+			}
+		}
+	}
+	for _, flag := range regexp.MustCompile(`(?m)^  --([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+		if flag[1] != "version" {
+			want = append(want, flag[1])
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("the README has the flags\n%q, the help text\n%q", got, want)
 	}
 }
 
