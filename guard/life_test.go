@@ -256,9 +256,6 @@ func TestLivesOfRealDescriptors(t *testing.T) {
 	}
 	var few, many []one
 	for _, p := range plans() {
-		if p.stderrIsWire || p.oneTerminal {
-			continue // of the model's table, not of a child's pipes
-		}
 		everyLife(p, func(faults []fault, _ error) {
 			if len(faults) <= 1 {
 				few = append(few, one{p, slices.Clone(faults)})

@@ -26,7 +26,7 @@ type claim struct {
 	// to the registry.
 	handed *shared
 
-	errs []error // steps that failed, in order
+	errs []error // steps of the take or of the last giveBack that failed, in order
 }
 
 // served returns the handle that carries the wire, and its owner unless that
@@ -106,9 +106,7 @@ func (c *claim) rollBack(d handle) {
 // leaveInPlace ends a claim's preparations: the standard descriptor is on the
 // wire and nothing of ours is left open.
 func (c *claim) leaveInPlace() {
-	if err := c.endPrivate(); err != nil {
-		c.errs = append(c.errs, err)
-	}
+	c.endPrivate()
 	c.to(InPlace)
 }
 
@@ -116,6 +114,7 @@ func (c *claim) leaveInPlace() {
 // that fails the claim is kept, and so is the private duplicate. ended runs
 // when it is certain that the claim ends.
 func (c *claim) giveBack(ended func()) error {
+	c.errs = nil // the Wire has those of take
 	if c.saved == nil {
 		c.to(Free)
 		ended()
@@ -123,13 +122,15 @@ func (c *claim) giveBack(ended func()) error {
 	}
 	if err := c.sys.restore(c.stream, c.saved.h); err != nil {
 		if c.settle(none) != onWire {
+			c.failed("restore", err)
 			c.to(Stuck)
-			return &StepError{"restore", c.stream, err}
+			return errors.Join(c.errs...)
 		}
 	}
 	c.to(Free)
 	ended()
-	return c.endPrivate()
+	c.endPrivate()
+	return errors.Join(c.errs...)
 }
 
 // settleTries is how often settle tries each way before it gives up.
@@ -237,19 +238,17 @@ func (c *claim) closeAgain(h handle) bool {
 }
 
 // endPrivate gives up what only a held claim needs.
-func (c *claim) endPrivate() error {
-	var errs []error
+func (c *claim) endPrivate() {
 	if c.hold != none {
 		if err := c.sys.close(c.hold); err != nil {
-			errs = append(errs, &StepError{"close lifeline", c.stream, err})
+			c.failed("close lifeline", err)
 		}
 		c.hold = none
 	}
 	if err := c.saved.leave(); err != nil {
-		errs = append(errs, &StepError{"close private duplicate", c.stream, err})
+		c.failed("close private duplicate", err)
 	}
 	c.saved = nil
-	return errors.Join(errs...)
 }
 
 func (c *claim) failed(op string, err error) {
