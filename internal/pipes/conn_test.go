@@ -212,6 +212,39 @@ func TestRetireInterruptsThenCallsBack(t *testing.T) {
 	}
 }
 
+// One of several reads gets what there is; the others are not lost in a read
+// that nothing interrupts.
+func TestRetireInterruptsReadsThatGotNothing(t *testing.T) {
+	const calls = 4
+	e := newEnds(t)
+	writer := newConn(t, e.w)
+	for range 200 {
+		c := newConn(t, e.r)
+		results := make(chan int, calls)
+		for range calls {
+			go func() {
+				n, err := c.Read(make([]byte, 1))
+				if n == 0 && !errors.Is(err, os.ErrClosed) {
+					t.Errorf("read %d, %v", n, err)
+				}
+				results <- n
+			}()
+		}
+		untilBlocked("readHandle")
+		if n, err := writer.Write([]byte("x")); n != 1 || err != nil {
+			t.Fatalf("wrote %d, %v", n, err)
+		}
+		total := <-results
+		c.Retire(nil)
+		for range calls - 1 {
+			total += <-results
+		}
+		if total != 1 {
+			t.Errorf("%d bytes were read, want 1", total)
+		}
+	}
+}
+
 // Read and Retire at the same time: whatever comes first, the byte was either
 // read or is still there.
 func TestRetireAgainstRead(t *testing.T) { retireAgainstRead(t) }

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waker is a pipe whose read end stands beside the handle in every poll;
-// closing the write end makes all of them return.
+// waker is a pipe whose read end stands beside the handle in every poll; a byte
+// that nobody takes out makes all of them return. Closing the write end would
+// not, while a process that native code has forked has a copy of it.
 type waker struct {
 	r, w Handle
 	woke atomic.Bool
@@ -28,17 +29,14 @@ func newWaker() (*waker, error) {
 // wake runs at most once, under the Conn's lock.
 func (w *waker) wake(Handle) {
 	w.woke.Store(true)
-	_ = closeHandle(w.w)
-	w.w = None
+	_, _ = retry(func() (int, error) { return unix.Write(int(w.w), []byte{0}) })
 }
 
 func (w *waker) fired() bool { return w != nil && w.woke.Load() }
 
 func (w *waker) close() {
 	_ = closeHandle(w.r)
-	if w.w != None {
-		_ = closeHandle(w.w)
-	}
+	_ = closeHandle(w.w)
 }
 
 // await waits until h has one of events, or an error that the next call on it
@@ -99,8 +97,9 @@ func writeHandle(h Handle, p []byte, w *waker) (int, error) {
 			if err := await(h, unix.POLLOUT, w); err != nil {
 				return written, err
 			}
-		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
-			// For a file no poll tells when that would change.
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
+			// For a file no poll tells when that would change, and a sandbox
+			// may refuse what it doesn't know.
 			n, err := writeInPieces(h, p[written:], w)
 			return written + n, err
 		default:

@@ -119,6 +119,22 @@ func TestWakeComesFirst(t *testing.T) {
 	}
 }
 
+// A process that native code has forked has a copy of the waker's pipe.
+func TestWakeDespiteACopy(t *testing.T) {
+	e := newEnds(t)
+	c := newConn(t, e.r)
+	read := make(chan error)
+	go func() { _, err := c.Read(make([]byte, 1)); read <- err }()
+	untilBlocked("readHandle")
+	c.mu.Lock()
+	opened(t, func() (Handle, error) { return Duplicate(c.wake.w) })
+	c.mu.Unlock()
+	c.Retire(nil)
+	if err := <-read; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the read ended with %v", err)
+	}
+}
+
 // Others read and write the same nonblocking pipe, and now and then are faster
 // between the poll and the call: writers when it is nearly full, readers when
 // it is nearly empty.
