@@ -27,6 +27,8 @@ const (
 	EnvRecord = "WIREGUARDRUN_HANDOVER"
 
 	version = "v1"
+
+	firstExtra = 3 // descriptor number, after the standard ones
 )
 
 // Variables lists the names of the contract's variables.
@@ -129,7 +131,13 @@ func Parse(value string) (Record, error) {
 	var errIn, errOut error
 	r.In, errIn = parseEnd("in", values["in"])
 	r.Out, errOut = parseEnd("out", values["out"])
-	return r, errors.Join(errIn, errOut)
+	if err := errors.Join(errIn, errOut); err != nil {
+		return Record{}, err
+	}
+	if r.In.Handle == r.Out.Handle {
+		return Record{}, fmt.Errorf("in and out are one descriptor, %s", values["in"])
+	}
+	return r, nil
 }
 
 func parseEnd(key, value string) (End, error) {
@@ -141,6 +149,9 @@ func parseEnd(key, value string) (End, error) {
 	n, err := strconv.ParseUint(number, 10, 31)
 	if err != nil {
 		return End{}, fmt.Errorf("%s: descriptor number %q: %w", key, number, err)
+	}
+	if n < firstExtra {
+		return End{}, fmt.Errorf("%s: descriptor number %d is that of a standard descriptor", key, n)
 	}
 	e := End{Number: int(n), Handle: pipes.Handle(n), ID: pipes.Identity(id)}
 	if split {
