@@ -19,6 +19,7 @@ func realSystem() system {
 		restore:   func(s Stream, saved handle) error { return pipes.Redirect(saved, int(s.descriptor())) },
 		compare:   func(s Stream, h handle) pipes.Verdict { return pipes.Compare(s.descriptor(), h) },
 		close:     pipes.Close,
+		inherit:   func(h handle, on bool) error { return pipes.SetCloseOnExec(h, !on) },
 		readModes: func(fd int) (pipes.Modes, error) { return pipes.ReadModes(handle(fd)) },
 		reinstate: func(fd int, m pipes.Modes) error { return m.Reinstate(handle(fd)) },
 		stderrIsWire: func() bool {
@@ -26,6 +27,3 @@ func realSystem() system {
 		},
 	}
 }
-
-// setInherited says whether children inherit h.
-func setInherited(h handle, on bool) error { return pipes.SetCloseOnExec(h, !on) }

@@ -185,8 +185,8 @@ func TestEveryKindOfStream(t *testing.T) {
 			stdin, stdout, send, received := k.open(t)
 			var stderr bytes.Buffer
 			c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, &stderr
+			send("one\n") // a file has to have it when the child reads
 			c.start()
-			send("one\n")
 			c.ended()
 			want := "echo one\nbye\n"
 			if k.name == "null device" {
@@ -235,8 +235,8 @@ func TestStandardErrorIsTheWire(t *testing.T) {
 					stderr = test.stderr(t, stdout)
 				}
 				c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, stderr
-				c.start()
 				send("one\n")
+				c.start()
 				c.ended()
 				if stderr != stdout {
 					_ = stderr.Close()
@@ -330,6 +330,83 @@ func TestHolesAtTheStart(t *testing.T) {
 				t.Errorf("standard error got %q, want %q", got, stderr)
 			}
 		})
+	}
+}
+
+func init() {
+	addRole("modes of two claims", func(t *childTest, _ []byte) {
+		in, err := Claim(Only(In))
+		t.must(err)
+		t.must(unix.SetNonblock(int(in.Descriptor(In)), true))
+		out, err := Claim(Only(Out)) // does not take that for what was before
+		t.must(err)
+		t.must(unix.SetNonblock(1, true))
+		t.must(errors.Join(out.Release(), in.Release()))
+		for fd := range uintptr(3) {
+			if t.nonblocking(fd) {
+				t.errorf("O_NONBLOCK of descriptor %d was left", fd)
+			}
+		}
+	})
+}
+
+func TestModesOfTwoClaims(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, "modes of two claims", nil)
+	s.start()
+	s.end()
+}
+
+func init() {
+	addRole("many descriptors", func(t *childTest, _ []byte) {
+		var limit unix.Rlimit
+		t.must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+		var below []handle // more than select(2) can watch
+		for high := handle(min(1100, limit.Cur/2)); len(below) == 0 || below[len(below)-1] < high; {
+			h, err := pipes.Duplicate(0)
+			t.must(err)
+			below = append(below, h)
+		}
+		highest := below[len(below)-1]
+		for spare := range 12 { // more than a claim needs
+			low := limit
+			assign(&low.Cur, int(highest)+1+spare)
+			t.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+			w, err := Claim(Lifeline())
+			t.must(err)
+			echo(w)
+			state, refused := w.State(), w.Err()
+			for s, at := range []State{state.In, state.Out} {
+				if w.Descriptor(Stream(s)) <= uintptr(highest) != (at == InPlace) {
+					t.errorf("%d spare: %s is %s, on descriptor %d", spare, Stream(s), at, w.Descriptor(Stream(s)))
+				}
+			}
+			if (refused == nil) != (state == Status{Diverted, Diverted}) && !errors.Is(refused, unix.EMFILE) {
+				t.errorf("%d spare: state %v, errors %v", spare, state, refused)
+			}
+			if spare == 0 && state != (Status{InPlace, InPlace}) || spare == 11 && refused != nil {
+				t.errorf("%d spare: state %v, errors %v", spare, state, refused)
+			}
+			t.must(w.Release())
+			t.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+		}
+		for _, h := range below {
+			t.must(pipes.Close(h))
+		}
+	})
+}
+
+// assign is for a field that has another type on each system.
+func assign[T int64 | uint64](to *T, n int) { *to = T(n) }
+
+// Descriptor numbers are high, and at first none is left.
+func TestManyDescriptors(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, "many descriptors", nil)
+	s.start()
+	s.send(strings.Repeat("x\n", 12))
+	if got, want := s.end(), strings.Repeat("echo x\n", 12); got != want {
+		t.Errorf("the wire carried %q, want %q", got, want)
 	}
 }
 

@@ -29,6 +29,7 @@ func realSystem() system {
 		restore:   st.restore,
 		compare:   func(s Stream, h handle) pipes.Verdict { return pipes.Compare(pipes.Standard(int(s)), h) },
 		close:     pipes.Close,
+		inherit:   pipes.SetInherited,
 		readModes: readModes,
 		reinstate: func(fd int, m pipes.Modes) error { return m.Reinstate(pipes.Standard(fd)) },
 		stderrIsWire: func() bool {
@@ -46,9 +47,6 @@ func readModes(fd int) (pipes.Modes, error) {
 	}
 	return pipes.ReadModes(h)
 }
-
-// setInherited says whether children inherit h.
-func setInherited(h handle, on bool) error { return pipes.SetInherited(h, on) }
 
 // standardCalls are the system's operations on standard handles, so that
 // tests can let each of them fail. n is 0, 1 or 2.

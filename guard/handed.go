@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wireguardrun/wireguardrun/internal/handover"
@@ -44,15 +45,13 @@ func (r *registry) handedDown() (*handed, error) {
 }
 
 // adopt makes h the wire of this process alone: children inherit neither the
-// descriptors nor the variables that tell of them.
+// descriptors nor the variables that tell of them. A failure takes nothing.
 func (r *registry) adopt(h *handed) error {
 	if r.handed != nil {
 		return nil
 	}
-	for s, end := range h.ends {
-		if err := setInherited(end.h, false); err != nil {
-			return fmt.Errorf("%w: %w", ErrHandover, &StepError{"close on exec", Stream(s), err})
-		}
+	if err := r.inherit(h, false); err != nil {
+		return fmt.Errorf("%w: %w", ErrHandover, errors.Join(err, r.inherit(h, true)))
 	}
 	handover.Clear()
 	r.handed = h
@@ -68,12 +67,18 @@ func (r *registry) disown() error {
 	}
 	r.handed = nil
 	h.record.Restore()
+	return r.inherit(h, true)
+}
+
+// inherit says whether children inherit the ends of h. It tries both.
+func (r *registry) inherit(h *handed, on bool) error {
+	var errs []error
 	for s, end := range h.ends {
-		if err := setInherited(end.h, true); err != nil {
-			return &StepError{"clear close on exec", Stream(s), err}
+		if err := r.sys.inherit(end.h, on); err != nil {
+			errs = append(errs, &StepError{"set inheritance", Stream(s), err})
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // closeHanded closes direction s of a handed-down wire for good.

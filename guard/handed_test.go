@@ -381,6 +381,58 @@ func init() {
 	})
 }
 
+func init() {
+	addRole("inheritance fails", func(t *childTest, _ []byte) {
+		told := contract()
+		rec, _, err := handover.FromEnv()
+		t.must(err)
+		r := &registry{sys: realSystem()}
+		inherited := map[handle]bool{rec.In.Handle: true, rec.Out.Handle: true}
+		fails := none
+		r.sys.inherit = func(h handle, on bool) error {
+			if h == fails {
+				return errInjected
+			}
+			inherited[h] = on
+			return realSystem().inherit(h, on)
+		}
+		for s, end := range []handover.End{rec.In, rec.Out} {
+			says := fmt.Sprintf("guard: %s: set inheritance: ", Stream(s))
+			fails = end.Handle
+			if w, err := r.open(newConfig(nil)); w != nil || !errors.Is(err, ErrHandover) || !strings.Contains(err.Error(), says) {
+				t.errorf("Open gave %v, %v, want %q", w, err, says)
+			}
+			t.contractIs("after a refusal", told)
+			if !inherited[rec.In.Handle] || !inherited[rec.Out.Handle] {
+				t.errorf("after a refusal children inherit %v", inherited)
+			}
+
+			fails = none
+			w, err := r.open(newConfig(nil))
+			t.must(err)
+			fails = end.Handle
+			if err := w.Release(); !strings.Contains(errorText(err), says) || (w.State() != Status{}) {
+				t.errorf("Release gave %v and left %v, want %q", err, w.State(), says)
+			}
+			if other := rec.In.Handle + rec.Out.Handle - end.Handle; !inherited[other] {
+				t.errorf("after a Release that failed for %s children do not inherit the other end", Stream(s))
+			}
+			inherited[end.Handle] = true // for the next round
+		}
+	})
+}
+
+// What a refused Open has changed is given back, and Release goes on after an
+// error.
+func TestInheritanceFails(t *testing.T) {
+	t.Parallel()
+	s := handDown(t, "inheritance fails", nil, handover.Fds, nil)
+	s.start()
+	if wire, stdout := s.end(); wire+stdout != "" {
+		t.Errorf("the wire carried %q, standard output %q", wire, stdout)
+	}
+}
+
 // A record that is about another process, or about a pair that auto mode can
 // do without: 0 and 1 are claimed, and the pair is left alone.
 func TestHandoverPassedOver(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 )
@@ -22,11 +21,6 @@ const (
 
 // roles are the parts a child can play, by name. Each returns its report.
 var roles = map[string]func(input []byte) any{}
-
-var (
-	usedMu sync.Mutex
-	used   = map[string]bool{}
-)
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(roleVariable); name != "" {
@@ -67,9 +61,6 @@ func newChild(t *testing.T, role string, input any) *child {
 	if roles[role] == nil {
 		t.Fatalf("no role %q", role)
 	}
-	usedMu.Lock()
-	used[role] = true
-	usedMu.Unlock()
 	in, err := json.Marshal(input)
 	if err != nil {
 		t.Fatal(err)

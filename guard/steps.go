@@ -199,10 +199,6 @@ func (c *claim) locate(d handle) place {
 		return onDiversion
 	case div == pipes.Different && (wire == pipes.Same || d != none):
 		return onWire
-	case wire == pipes.Same && div == pipes.Alike:
-		return onWire
-	case wire == pipes.Alike && div == pipes.Same:
-		return onDiversion
 	default:
 		// Wire and diversion are one object, or can't be told apart.
 		return unknown

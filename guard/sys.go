@@ -51,6 +51,9 @@ type system struct {
 	// close closes h.
 	close func(h handle) error
 
+	// inherit says whether children inherit h.
+	inherit func(h handle, on bool) error
+
 	// readModes and reinstate keep what a claim's time must not change on
 	// the standard descriptors 0, 1 and 2.
 	readModes func(fd int) (pipes.Modes, error)
