@@ -16,3 +16,12 @@ func openDiversion(what diversion) (d, hold handle, err error) {
 	}
 	return d, none, err
 }
+
+// reachesWire is the same on every system too.
+func reachesWire(what diversion) bool {
+	h := pipes.Standard(2)
+	if what.kind == toFile {
+		h = what.file
+	}
+	return pipes.SharesFile(h, pipes.Standard(1))
+}

@@ -28,30 +28,32 @@
 // # The invariant
 //
 // At every moment each standard descriptor is either on the wire, or it points
-// at the diversion and the claim is held; and while the claim is held, the Wire
-// serves the wire.
+// at the diversion and the claim is held, here or by the parent that handed the
+// wire down; and while the claim is held, the Wire serves the wire until it is
+// closed.
 //
 // # States
 //
 // Each direction has a claim of its own, which moves like this:
 //
-//	free ------------> duplicated ------------> diverted -----------> free
-//	 |                     |                       |                   ^
-//	 |                     |                       +---> stuck --------+
-//	 |                     |                       |     (again) ------+
-//	 |                     +--> rolled forward ----+-------------------+
-//	 |                     |                                           |
-//	 +-----------> in place <--+---------------------------------------+
+//	free ---> duplicated ---> diverted -----------> free
+//	 |            |               |
+//	 |            |               +---> stuck ----> free, or stuck again
+//	 |            |               |
+//	 |            +---> rolled forward -----------> free
+//	 |            |
+//	 +------------+---> in place -----------------> free
 //	 |
-//	 +--> diverted (by a parent that handed the wire down)
+//	 +---> diverted, by a parent that handed the wire down
 //
 // What they mean:
 //
 //   - duplicated: the wire has a private duplicate, which cannot land among
 //     the standard descriptors and which children do not inherit.
 //   - diverted: the claim is complete. Descriptor 0 is the null device, or a
-//     lifeline; descriptor 1 is a duplicate of standard error, or the null
-//     device where standard error is the wire itself (2>&1).
+//     lifeline; descriptor 1 is a duplicate of standard error, or of what
+//     DivertTo names. Where that can't be had, or is the wire itself (2>&1),
+//     it is the null device.
 //   - in place: duplicating or opening the diversion failed, or a later step
 //     failed and was rolled back. The wire is served from the standard
 //     descriptor, unprotected, and the claim is held.
@@ -84,11 +86,14 @@
 //
 // # Ownership of descriptors
 //
-//	private duplicate   the claim; closed when it ends and no Read or Write is under way
-//	diversion           closed as soon as the standard descriptor names it
-//	lifeline            its write end is the claim's, open until it ends
-//	handed-down pair    the process; Release leaves it open, Close closes it
-//	Wire.Descriptor     borrowed from the claim; not to be closed
+//	standard descriptors  the process; on Unix a claim moves them and closes none
+//	private duplicate     the claim; closed when it ends and no Read or Write is under way
+//	diversion             closed as soon as the standard descriptor names it
+//	lifeline              its write end is the claim's, open until it ends
+//	DivertTo's file       the caller, who may close it once Claim has returned
+//	wake pipe             the Wire; opened by the first Read or Write of a direction (Unix)
+//	handed-down pair      the process; Release leaves it open, Close closes it
+//	Wire.Descriptor       borrowed from the claim; not to be closed
 //
 // # Not guaranteed
 //
@@ -97,7 +102,8 @@
 //     Flush before both, or start the server with wireguardrun, which protects
 //     it from its first instruction to its last.
 //   - A descriptor that somebody duplicated from 0 or 1 before the claim, or a
-//     thread that is blocked in a read of 0 at that moment, still has the wire.
+//     thread that is blocked in a read of 0 at that moment, still has the wire;
+//     so has a process that native code forks without exec.
 //   - On Windows a C runtime that is already initialised in the process keeps
 //     handles of its own, and so does code that remembers a handle's value; one
 //     that is initialised during the claim holds the diversion's, which Release
@@ -105,19 +111,21 @@
 //   - A process that reads the wire at the same time, having inherited it
 //     earlier, takes bytes away; a Read may then wait where Release can't
 //     interrupt it. So may a Write, when another process writes to the same
-//     full pipe, or on a terminal whose other side has stopped reading.
-//     Release does not wait for them.
+//     full pipe, or on a terminal whose other side has stopped reading; and a
+//     Read of /dev/tty under that name on macOS, or of anything while no
+//     descriptor is left for the wake pipe. Release does not wait for them.
 //   - O_NONBLOCK and terminal modes are put back by Release, not when the
 //     process is killed.
 //
 // # Errors
 //
 //	ErrClaimed      another Wire of the process has the stream; nothing was taken
-//	ErrHandover     the wire that a parent handed down is not where it was; nothing was taken
+//	ErrHandover     the wire that a parent handed down can't be used, or only by Open; nothing was taken
 //	ErrNotClaimed   read or write of a direction that Only left out
 //	StepError       names the operation, the stream and the system's error
 //	os.ErrClosed    read or write after Close or Release
-//	io.EOF          the client has ended its side
+//	io.EOF          the client has ended its side, told by Read
+//	syscall.EPIPE   the client reads no more, told by Write (Windows: ERROR_NO_DATA)
 //
 // The package never prints, logs or reads flags.
 package guard

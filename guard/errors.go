@@ -11,9 +11,9 @@ var (
 	// both standard descriptors are as before.
 	ErrClaimed = errors.New("guard: the wire is already claimed in this process; release the other claim first")
 
-	// ErrHandover is returned by [Open] when a parent handed the wire down
-	// on descriptors that are no longer the wire and the standard
-	// descriptors are only the diversion. Nothing was taken.
+	// ErrHandover is returned where the standard descriptors are only the
+	// diversion of a parent that handed the wire down: by [Open] when that
+	// wire can't be used, by [Claim] always. Nothing was taken.
 	ErrHandover = errors.New("guard: the wire that was handed down can't be used")
 
 	// ErrNotClaimed is returned by reads or writes of a direction that

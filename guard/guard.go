@@ -15,7 +15,9 @@ import (
 // Claim does not fail for want of a system call: a step that fails is undone
 // and the wire served in place, and when it can't be undone the wire is served
 // from its private duplicate. [Wire.State] tells what was reached and
-// [Wire.Err] which steps failed. The one refusal is [ErrClaimed].
+// [Wire.Err] which steps failed. It refuses with [ErrClaimed], and with
+// [ErrHandover] where a parent wireguardrun has left nothing but the diversion
+// on the standard descriptors: the wire that it handed down is for [Open].
 //
 // The Wire owns its descriptors. "defer w.Release()" right after Claim is
 // always right.

@@ -349,6 +349,30 @@ func TestDivertToAClosedFile(t *testing.T) {
 	}
 }
 
+func init() {
+	addRole("divert to the wire", func(t *childTest, _ []byte) {
+		for _, f := range []*os.File{os.Stdout, os.Stderr} {
+			w, err := Claim(DivertTo(f))
+			t.must(err)
+			fmt.Println("stray")
+			if (w.State() != Status{Diverted, Diverted}) || w.Err() != nil {
+				t.errorf("state %v, errors %v", w.State(), w.Err())
+			}
+			t.must(w.Release())
+		}
+	})
+}
+
+func TestDivertToTheWire(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, "divert to the wire", nil)
+	s.cmd.Stderr = s.cmd.Stdout
+	s.start()
+	if got := s.end(); got != "" {
+		t.Errorf("the wire carried %q", got)
+	}
+}
+
 // asked is a way to ask for the wire, with the directions that it takes.
 type asked struct {
 	name    string

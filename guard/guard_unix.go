@@ -12,18 +12,16 @@ func (s Stream) descriptor() handle { return handle(s) } // In is 0, Out is 1
 
 func realSystem() system {
 	return system{
-		standard:  Stream.descriptor,
-		duplicate: func(s Stream) (handle, error) { return pipes.Duplicate(s.descriptor()) },
-		open:      openDiversion,
-		divert:    func(s Stream, d handle) error { return pipes.Redirect(d, int(s.descriptor())) },
-		restore:   func(s Stream, saved handle) error { return pipes.Redirect(saved, int(s.descriptor())) },
-		compare:   func(s Stream, h handle) pipes.Verdict { return pipes.Compare(s.descriptor(), h) },
-		close:     pipes.Close,
-		inherit:   func(h handle, on bool) error { return pipes.SetCloseOnExec(h, !on) },
-		readModes: func(fd int) (pipes.Modes, error) { return pipes.ReadModes(handle(fd)) },
-		reinstate: func(fd int, m pipes.Modes) error { return m.Reinstate(handle(fd)) },
-		stderrIsWire: func() bool {
-			return pipes.SharesFile(pipes.Standard(2), Out.descriptor())
-		},
+		standard:    Stream.descriptor,
+		duplicate:   func(s Stream) (handle, error) { return pipes.Duplicate(s.descriptor()) },
+		open:        openDiversion,
+		divert:      func(s Stream, d handle) error { return pipes.Redirect(d, int(s.descriptor())) },
+		restore:     func(s Stream, saved handle) error { return pipes.Redirect(saved, int(s.descriptor())) },
+		compare:     func(s Stream, h handle) pipes.Verdict { return pipes.Compare(s.descriptor(), h) },
+		close:       pipes.Close,
+		inherit:     func(h handle, on bool) error { return pipes.SetCloseOnExec(h, !on) },
+		readModes:   func(fd int) (pipes.Modes, error) { return pipes.ReadModes(handle(fd)) },
+		reinstate:   func(fd int, m pipes.Modes) error { return m.Reinstate(handle(fd)) },
+		reachesWire: reachesWire,
 	}
 }

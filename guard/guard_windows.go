@@ -25,16 +25,14 @@ func realSystem() system {
 			}
 			return openDiversion(what)
 		},
-		divert:    st.divert,
-		restore:   st.restore,
-		compare:   func(s Stream, h handle) pipes.Verdict { return pipes.Compare(pipes.Standard(int(s)), h) },
-		close:     pipes.Close,
-		inherit:   pipes.SetInherited,
-		readModes: readModes,
-		reinstate: func(fd int, m pipes.Modes) error { return m.Reinstate(pipes.Standard(fd)) },
-		stderrIsWire: func() bool {
-			return pipes.SharesFile(pipes.Standard(2), pipes.Standard(int(Out)))
-		},
+		divert:      st.divert,
+		restore:     st.restore,
+		compare:     func(s Stream, h handle) pipes.Verdict { return pipes.Compare(pipes.Standard(int(s)), h) },
+		close:       pipes.Close,
+		inherit:     pipes.SetInherited,
+		readModes:   readModes,
+		reinstate:   func(fd int, m pipes.Modes) error { return m.Reinstate(pipes.Standard(fd)) },
+		reachesWire: reachesWire,
 	}
 }
 

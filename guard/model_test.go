@@ -101,9 +101,9 @@ func (t *table) system() system {
 			delete(t.open, h)
 			return nil
 		},
-		readModes:    func(int) (pipes.Modes, error) { return pipes.Modes{}, nil },
-		reinstate:    func(int, pipes.Modes) error { return nil },
-		stderrIsWire: func() bool { return t.stderrIsWire },
+		readModes:   func(int) (pipes.Modes, error) { return pipes.Modes{}, nil },
+		reinstate:   func(int, pipes.Modes) error { return nil },
+		reachesWire: func(what diversion) bool { return t.stderrIsWire && what.kind == toStderr },
 	}
 }
 

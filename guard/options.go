@@ -34,7 +34,7 @@ func Only(s Stream) Option {
 
 // DivertTo sends what the process prints on standard output during the claim
 // to f instead of standard error. f is duplicated and may be closed after the
-// call.
+// call. Where f is the wire itself, the null device is used.
 func DivertTo(f *os.File) Option {
 	return func(c *config) { c.divertOut = f }
 }

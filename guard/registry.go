@@ -122,13 +122,16 @@ func (r *registry) choices(s Stream, cfg config) []diversion {
 		return []diversion{{kind: toLifeline}, null}
 	case s == In:
 		return []diversion{null}
-	case cfg.divertOut != nil:
-		return []diversion{{kind: toFile, file: handle(cfg.divertOut.Fd())}, null}
-	case r.sys.stderrIsWire():
-		return []diversion{null}
-	default:
-		return []diversion{{kind: toStderr}, null}
 	}
+	out := diversion{kind: toStderr}
+	if cfg.divertOut != nil {
+		// Fd also makes the file block, as whoever prints expects.
+		out = diversion{kind: toFile, file: handle(cfg.divertOut.Fd())}
+	}
+	if r.sys.reachesWire(out) {
+		return []diversion{null}
+	}
+	return []diversion{out, null}
 }
 
 // release gives the claims of w back, out before in. What can't be given back

@@ -59,8 +59,8 @@ func (s State) String() string {
 // for is [Free].
 type Status struct{ In, Out State }
 
-// moves lists every transition there is. The diagram in doc.go is drawn from
-// it, and a test compares the two.
+// moves lists every transition there is. The diagram in doc.go shows them, and
+// TestMoves has them a second time.
 var moves = map[State][]State{
 	// Free to Diverted is a wire that was handed down already diverted.
 	Free:          {Duplicated, InPlace, Diverted},

@@ -59,7 +59,7 @@ type system struct {
 	readModes func(fd int) (pipes.Modes, error)
 	reinstate func(fd int, m pipes.Modes) error
 
-	// stderrIsWire reports whether standard error is the same file as
-	// standard output, and no terminal.
-	stderrIsWire func() bool
+	// reachesWire reports whether standard error, or the caller's file, is
+	// the same file as standard output, and no terminal.
+	reachesWire func(what diversion) bool
 }
