@@ -3,6 +3,8 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
@@ -314,4 +316,17 @@ func TestEveryLife(t *testing.T) {
 		})
 	}
 	t.Logf("%d lives enumerated", lives)
+}
+
+// It is no part of TestEveryLife, which mutations must break by what they do to
+// a life and not by what they do to the number of them.
+func TestDocumentationTellsHowManyLives(t *testing.T) {
+	lives := 0
+	for _, p := range modelPlans() {
+		lives += everyLife(p, func([]fault, error) {})
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil || !strings.Contains(string(doc), fmt.Sprintf(": %d lives ", lives)) {
+		t.Errorf("doc.go tells of another number than %d, %v", lives, err)
+	}
 }
