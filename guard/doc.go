@@ -49,7 +49,8 @@
 // What they mean:
 //
 //   - duplicated: the wire has a private duplicate, which cannot land among
-//     the standard descriptors and which children do not inherit.
+//     the standard descriptors and which children do not inherit. A standard
+//     descriptor that is closed counts as the null device, and becomes it.
 //   - diverted: the claim is complete. Descriptor 0 is the null device, or a
 //     lifeline; descriptor 1 is a duplicate of standard error, or of what
 //     DivertTo names. Where that can't be had, or is the wire itself (2>&1),

@@ -410,6 +410,47 @@ func TestManyDescriptors(t *testing.T) {
 	}
 }
 
+func init() {
+	addRole("holes of its own", func(t *childTest, _ []byte) {
+		for fd := range 3 {
+			t.must(unix.Close(fd))
+		}
+		w, err := Claim()
+		t.must(err)
+		if (w.State() != Status{Diverted, Diverted}) || w.Err() != nil {
+			t.errorf("state %v, errors %v", w.State(), w.Err())
+		}
+		f, err := os.CreateTemp("", "guard")
+		t.must(err)
+		echo(w)
+		_, err = io.WriteString(w, "reply")
+		t.must(err)
+		fmt.Print("stray")
+		t.must(w.Release())
+		fmt.Print("printed")
+		written, err := os.ReadFile(f.Name())
+		if f.Fd() < 3 || err != nil || len(written) > 0 {
+			t.errorf("a file that was opened is descriptor %d and has %q, %v", f.Fd(), written, err)
+		}
+		t.must(errors.Join(f.Close(), os.Remove(f.Name())))
+		for fd := range handle(3) {
+			if !pipes.IsNull(fd) {
+				t.errorf("descriptor %d is not the null device", fd)
+			}
+		}
+	})
+}
+
+// What the program closed itself must not be what it opens next.
+func TestHolesAtTheClaim(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, "holes of its own", nil)
+	s.start()
+	if got := s.end(); got != "" || s.stderr.Len() > 0 {
+		t.Errorf("the wire carried %q, standard error %q", got, s.stderr.String())
+	}
+}
+
 // events polls a descriptor without waiting.
 func events(fd int) int16 {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
