@@ -278,6 +278,28 @@ func TestRestoresInReverseOrder(t *testing.T) {
 	}
 }
 
+// Modes that can't be put back are told, and keep no claim.
+func TestModesThatCantBeReinstated(t *testing.T) {
+	sys := newTable(plan{}).system()
+	sys.reinstate = func(fd int, _ pipes.Modes) error {
+		if fd == 1 {
+			return errInjected
+		}
+		return nil
+	}
+	w, err := (&registry{sys: sys}).claim(newConfig(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.Release()
+	if !errors.Is(err, errInjected) || !strings.Contains(errorText(err), "guard: descriptor 1: ") || (w.State() != Status{}) {
+		t.Errorf("Release gave %v and left %v", err, w.State())
+	}
+	if err := w.Release(); err != nil {
+		t.Errorf("a second Release gave %v", err)
+	}
+}
+
 func TestLifelineThatCantBeOpened(t *testing.T) {
 	table := newTable(plan{})
 	sys := table.system()
