@@ -197,6 +197,14 @@ func (in *input) drained() bool {
 	return known && n == 0
 }
 
+// touched reports whether somebody has read of the input.
+func (in *input) touched() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n, known := in.unread()
+	return known && uint64(n) < in.written
+}
+
 // untouched reports whether the server has left something in the pipe.
 func (in *input) untouched() bool {
 	in.mu.Lock()

@@ -33,6 +33,7 @@ type output struct {
 	first   bool   // no byte has been seen yet
 	unread  bool   // it is the side, and passes without a look; for run alone
 	frames  int64  // that passed
+	early   early
 	timer   *time.Timer
 	closed  bool
 }
@@ -170,9 +171,11 @@ func (o *output) behind() bool {
 // scan has the scanner look, with the relay's lock held, and ends with finish.
 func (o *output) scan(look func(now time.Time)) {
 	now := time.Now()
+	o.judge(now)
 	o.looking = true
 	look(now)
 	o.looking = false
+	o.judge(now)
 	if side := o.r.side; side != Undecided && side != o.side {
 		o.surrender() // it may have found that out itself
 	}
@@ -182,6 +185,9 @@ func (o *output) scan(look func(now time.Time)) {
 // surrender diverts what has not gone anywhere yet: this is not the server's
 // side. A scanner that is looking does it afterwards.
 func (o *output) surrender() {
+	if text, _ := o.takeEarly(); len(text) > 0 {
+		o.divert(text)
+	}
 	if !o.looking {
 		o.scanner.Surrender()
 	}
@@ -195,11 +201,15 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 	case o.side == Aware:
 		r.decideLocked(Aware)
 	case !r.answers(kind):
-	case !r.in.drained():
-		r.decideLocked(Unmodified)
-	case r.stdin.untouched():
-		// It has read the extra pair, and logs on its standard output.
-		r.decideLocked(Aware)
+	case kind == frame.Response:
+		r.decideByReading()
+	default:
+		o.early.text = append(o.early.text, p...)
+		if kind != frame.RawBytes {
+			o.early.frames++
+		}
+		o.judge(time.Now())
+		return
 	}
 	if r.side != Undecided && r.side != o.side {
 		o.divert(p)
@@ -209,6 +219,17 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 		o.frames++
 	}
 	o.batch = append(o.batch, p...)
+}
+
+// decideByReading decides for standard output, which has something that a
+// server may also log there: by which input it has read to its end.
+func (r *Relay) decideByReading() {
+	switch {
+	case !r.in.drained():
+		r.decideLocked(Unmodified)
+	case r.stdin.untouched():
+		r.decideLocked(Aware)
+	}
 }
 
 // divert takes what is no frame of the wire, with the relay's lock held.
@@ -223,7 +244,7 @@ func (r *Relay) answers(kind frame.FrameKind) bool {
 // finish unlocks the relay and puts on the wire what the scanner has let
 // through.
 func (o *output) finish(now time.Time) {
-	deadline := o.scanner.Deadline()
+	deadline := o.nextLook(o.scanner.Deadline(), now)
 	o.r.mu.Unlock()
 	o.r.write(o.batch)
 	if cap(o.batch) > 1<<20 {
@@ -250,11 +271,19 @@ func (o *output) tick() {
 func (o *output) end() {
 	o.order.Lock()
 	defer o.order.Unlock()
-	o.r.mu.Lock()
+	r := o.r
+	r.mu.Lock()
+	if o.side == Unmodified {
+		r.hearExtra()
+	}
+	o.early.over = true
 	o.scan(func(now time.Time) {
 		o.scanner.Close(now)
-		if o.side == Aware {
-			o.r.decideLocked(Unmodified) // nobody has the extra pair any more
+		if o.side == Aware { // nobody has the extra pair any more
+			if len(r.stdout.early.text) > 0 {
+				r.decideEarly()
+			}
+			r.decideLocked(Unmodified)
 		}
 	})
 	o.closed = true

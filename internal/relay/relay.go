@@ -217,6 +217,9 @@ func (r *Relay) decideLocked(side Side) {
 	if side == Unmodified {
 		r.out.surrender()
 		r.in.mute()
+		if len(r.stdout.early.text) > 0 {
+			go r.stdout.tick()
+		}
 		return
 	}
 	r.stdout.surrender()
