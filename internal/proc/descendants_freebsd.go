@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -43,9 +44,15 @@ func descendants(group int) []int {
 		if info.Flags&reapPidZombie != 0 {
 			continue
 		}
-		if g, err := unix.Getpgid(int(info.Pid)); err == nil && g != group && g != unix.Getpgrp() {
+		if g, err := unix.Getpgid(int(info.Pid)); err == nil && g != group && g != unix.Getpgrp() && !isKeeper(int(info.Pid)) {
 			pids = append(pids, int(info.Pid))
 		}
 	}
 	return pids
+}
+
+// isKeeper reports whether process pid is our keeper, which is below us too.
+func isKeeper(pid int) bool {
+	line, err := unix.SysctlRaw("kern.proc.args", pid)
+	return err == nil && bytes.HasPrefix(line, []byte(KeeperStage+"\x00"))
 }

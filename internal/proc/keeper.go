@@ -38,6 +38,10 @@ func NewTree(p *Process, run string) Tree { return Tree{p.Pid(), run, p} }
 // Signal sends sig to each process of the tree once. A nil sig is none.
 func (t Tree) Signal(sig os.Signal) { t.signal(sig) }
 
+// SignalRest sends sig to each process of the tree that has left the server's
+// group, once.
+func (t Tree) SignalRest(sig os.Signal) { t.signalRest(sig) }
+
 // SignalGroup sends sig to the server's group, once.
 func (t Tree) SignalGroup(sig os.Signal) { t.signalGroup(sig) }
 
@@ -64,7 +68,7 @@ const (
 )
 
 // Alive reports whether anything of the tree lives.
-func (t Tree) Alive() bool { return t.groupAlive() || len(t.leftGroup()) > 0 }
+func (t Tree) Alive() bool { return t.groupAlive() || t.leftAlive() }
 
 // GroupAlive reports whether the server's process group has a living member.
 func (t Tree) GroupAlive() bool { return t.groupAlive() }

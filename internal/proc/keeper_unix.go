@@ -5,6 +5,7 @@ package proc
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -135,11 +136,27 @@ func (t Tree) signal(sig os.Signal) {
 	if !ok {
 		return
 	}
-	strays := t.leftGroup()
+	// All at one time, and nobody twice who leaves the group meanwhile.
+	strays := slices.Collect(t.leftGroup())
 	_ = unix.Kill(-t.group, s)
 	for _, pid := range strays {
 		_ = unix.Kill(pid, s)
 	}
+}
+
+func (t Tree) signalRest(sig os.Signal) {
+	if s, ok := sig.(syscall.Signal); ok {
+		for pid := range t.leftGroup() {
+			_ = unix.Kill(pid, s)
+		}
+	}
+}
+
+func (t Tree) leftAlive() bool {
+	for range t.leftGroup() {
+		return true
+	}
+	return false
 }
 
 func (t Tree) signalGroup(sig os.Signal) {
@@ -158,15 +175,14 @@ func (t Tree) killGroup() {
 // being born during the first is there in the second.
 func (t Tree) kill() {
 	for pass, empty := 0, 0; pass < killPasses && empty < 2; pass++ {
-		strays := t.leftGroup()
-		if !t.groupAlive() && len(strays) == 0 {
-			empty++
-			time.Sleep(killPause)
-			continue
+		empty++
+		if t.groupAlive() {
+			empty = 0
+			t.killGroup()
 		}
-		empty = 0
-		t.killGroup()
-		for _, pid := range strays {
+		// Each as soon as it is found: its number may be another's later.
+		for pid := range t.leftGroup() {
+			empty = 0
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		time.Sleep(killPause)

@@ -2,12 +2,17 @@
 
 package proc
 
-import "golang.org/x/sys/unix"
+import (
+	"iter"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // Here only the group is known. FreeBSD's reaper keeps the rest among our own
 // descendants; the environment of others is not for everyone to read.
 
-func (t Tree) leftGroup() []int { return descendants(t.group) }
+func (t Tree) leftGroup() iter.Seq[int] { return slices.Values(descendants(t.group)) }
 
 // groupAlive counts a member that has ended and was not waited for as well.
 func (t Tree) groupAlive() bool {

@@ -2,62 +2,56 @@ package proc
 
 import (
 	"bytes"
-	"encoding/binary"
+	"iter"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// processStopped and the like are not in x/sys: SZOMB of sys/proc.h.
+// stateZombie is SZOMB of sys/proc.h, which is not in x/sys.
 const stateZombie = 5
 
-func (t Tree) leftGroup() []int {
-	var pids []int
-	eachProcess(func(pid, group int) {
-		if group != t.group && pid != os.Getpid() && t.marks(pid) {
-			pids = append(pids, pid)
+func (t Tree) leftGroup() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		all, _ := processes()
+		for _, p := range all {
+			pid := int(p.Proc.P_pid)
+			if int(p.Eproc.Pgid) != t.group && pid != os.Getpid() && t.marks(pid) && !yield(pid) {
+				return
+			}
 		}
-	})
-	return pids
+	}
 }
 
 func (t Tree) groupAlive() bool {
-	alive := false
-	eachProcess(func(_, group int) { alive = alive || group == t.group })
-	return alive
+	if t.group <= 1 || unix.Kill(-t.group, 0) == unix.ESRCH {
+		return false
+	}
+	all, known := processes()
+	return !known || slices.ContainsFunc(all, func(p unix.KinfoProc) bool { return int(p.Eproc.Pgid) == t.group })
 }
 
 // groupHolds can't be seen here without private interfaces.
 func (t Tree) groupHolds([]Object) bool { return true }
 
-func eachProcess(visit func(pid, group int)) {
+// processes lists all that have not ended.
+func processes() (all []unix.KinfoProc, known bool) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
-	if err != nil {
-		return
-	}
-	for _, p := range all {
-		if p.Proc.P_stat != stateZombie {
-			visit(int(p.Proc.P_pid), int(p.Eproc.Pgid))
-		}
-	}
+	return slices.DeleteFunc(all, func(p unix.KinfoProc) bool { return p.Proc.P_stat == stateZombie }), err == nil
 }
 
 // marks looks for the mark in what KERN_PROCARGS2 tells: the number of
 // arguments, the path, the arguments and the environment, each ended by a zero
-// byte.
+// byte. Nobody else has an argument that names the run.
 func (t Tree) marks(pid int) bool {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
-	if err != nil || len(raw) < 4 {
+	if err != nil {
 		return false
 	}
-	arguments := int(int32(binary.NativeEndian.Uint32(raw)))
-	words := bytes.FieldsFunc(raw[4:], func(r rune) bool { return r == 0 })
-	if arguments < 0 || len(words) < 1+arguments {
-		return false
-	}
-	for _, kv := range words[1+arguments:] {
-		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok {
-			return isOf(string(value), t.run)
+	for kv := range bytes.SplitSeq(raw, []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok && isOf(string(value), t.run) {
+			return true
 		}
 	}
 	return false

@@ -3,8 +3,8 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,22 +13,32 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// leftGroup returns the processes that are not in the server's group and carry
-// the run's mark, or descend from us: who has thrown its variables away is
-// still adopted by us. A keeper has no descendants.
-func (t Tree) leftGroup() []int {
-	var others []int
-	parents := map[int]int{}
-	eachProcess(func(pid, parent, group int) {
-		parents[pid] = parent
-		if group != t.group {
-			others = append(others, pid)
+// leftGroup goes through the processes that are not in the server's group and
+// carry the run's mark, or descend from us: who has thrown its variables away
+// is still adopted by us. A keeper has no descendants.
+func (t Tree) leftGroup() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		var others []int
+		parents := map[int]int{}
+		pids, _ := processes()
+		for _, pid := range pids {
+			p, ok := statusOfProcess(pid)
+			if !ok {
+				continue
+			}
+			parents[pid] = p.parent
+			if p.group != t.group {
+				others = append(others, pid)
+			}
 		}
-	})
-	self := os.Getpid()
-	return slices.DeleteFunc(others, func(pid int) bool {
-		return pid == self || !t.marks(pid) && (!descends(pid, self, parents) || isKeeper(pid, parents[pid]))
-	})
+		self := os.Getpid()
+		for _, pid := range others {
+			ours := pid != self && (t.marks(pid) || descends(pid, self, parents) && !isKeeper(pid, parents[pid]))
+			if ours && !yield(pid) {
+				return
+			}
+		}
+	}
 }
 
 func descends(pid, from int, parents map[int]int) bool {
@@ -56,13 +66,8 @@ func isKeeper(pid, parent int) bool {
 }
 
 func (t Tree) groupAlive() bool {
-	if t.group <= 1 || unix.Kill(-t.group, 0) == unix.ESRCH {
-		return false
-	}
-	// What has ended and was not waited for would still take a signal.
-	alive := false
-	eachProcess(func(_, _, group int) { alive = alive || group == t.group })
-	return alive
+	members, known := t.members()
+	return len(members) > 0 || !known
 }
 
 func (t Tree) groupHolds(objects []Object) bool {
@@ -72,25 +77,39 @@ func (t Tree) groupHolds(objects []Object) bool {
 			wanted[o.id] = true
 		}
 	}
-	holds := false
-	eachProcess(func(pid, _, group int) {
-		if group != t.group || holds {
-			return
-		}
+	members, known := t.members()
+	for _, pid := range members {
 		dir := fmt.Sprintf("/proc/%d/fd", pid)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			holds = true // not for us to see
-			return
+			return true // not for us to see
 		}
 		for _, e := range entries {
 			if id, err := pipes.IdentifyPath(dir + "/" + e.Name()); err == nil && wanted[id] {
-				holds = true
-				return
+				return true
 			}
 		}
-	})
-	return holds
+	}
+	return !known
+}
+
+// members returns the living members of the server's group. They are not known
+// where there is a group and its processes can't be listed.
+func (t Tree) members() (pids []int, known bool) {
+	// What has ended and was not waited for would still take a signal.
+	if t.group <= 1 || unix.Kill(-t.group, 0) == unix.ESRCH {
+		return nil, true
+	}
+	all, known := processes()
+	for _, pid := range all {
+		if group, err := unix.Getpgid(pid); err != nil || group != t.group {
+			continue
+		}
+		if _, ok := statusOfProcess(pid); ok {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, known
 }
 
 // marks reports whether process pid was started with the mark of the run.
@@ -128,33 +147,37 @@ func executes(pid int) bool {
 	return err == nil
 }
 
-// eachProcess visits all processes that have not ended, with their parents and groups.
-func eachProcess(visit func(pid, parent, group int)) {
+// processes lists all that /proc shows. It is of no use where it is missing, or
+// that of another PID namespace, whose numbers are not those that kill takes.
+func processes() (pids []int, known bool) {
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return nil, false
+	}
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return
+		return nil, false
 	}
 	defer func() { _ = dir.Close() }()
 	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return
-	}
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
 		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		var state byte
-		var parent, group int
-		if _, err := fmt.Sscanf(string(behindName(stat)), " %c %d %d", &state, &parent, &group); err != nil || state == 'Z' || state == 'X' {
-			continue
-		}
-		visit(pid, parent, group)
 	}
+	return pids, err == nil
+}
+
+type processStatus struct{ parent, group int }
+
+// statusOfProcess returns false for a process that has ended.
+func statusOfProcess(pid int) (p processStatus, ok bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return p, false
+	}
+	var state byte
+	_, err = fmt.Sscanf(string(behindName(stat)), " %c %d %d", &state, &p.parent, &p.group)
+	return p, err == nil && state != 'Z' && state != 'X'
 }
 
 // behindName is the part of a stat file that begins with the state: the file is

@@ -49,7 +49,7 @@ func TestTreeMembers(t *testing.T) {
 	barePid, endBare := copier(t, nil, &syscall.SysProcAttr{Setsid: true})
 	memberPid, endMember := copier(t, []string{EnvRun + "=" + tree.run}, &syscall.SysProcAttr{Setpgid: true, Pgid: r.Pid()})
 	k := keep(t, tree)
-	got := tree.leftGroup()
+	got := slices.Collect(tree.leftGroup())
 	for pid, want := range map[int]bool{
 		strayPid: true, barePid: true, memberPid: false, r.Pid(): false,
 		k.Pid(): false, os.Getpid(): false, os.Getppid(): false,
@@ -70,7 +70,7 @@ func TestTreeMembers(t *testing.T) {
 	}
 	endMember()
 	if tree.GroupAlive() || tree.Alive() {
-		t.Errorf("it is alive: group %v, beside %v", tree.GroupAlive(), tree.leftGroup())
+		t.Errorf("it is alive: group %v, beside %v", tree.GroupAlive(), slices.Collect(tree.leftGroup()))
 	}
 }
 

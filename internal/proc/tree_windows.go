@@ -11,9 +11,10 @@ import (
 // be sent, and it goes to the server's process group.
 
 func (t Tree) signal(sig os.Signal) { t.signalGroup(sig) }
+func (t Tree) signalRest(os.Signal) {} // nobody
 func (t Tree) kill()                { _ = t.server.kill() }
 func (t Tree) killGroup()           { t.kill() }
-func (t Tree) leftGroup() []int     { return nil }
+func (t Tree) leftAlive() bool      { return false }
 func (t Tree) groupAlive() bool     { return t.server.job != 0 && activeIn(t.server.job) > 0 }
 
 func (t Tree) signalGroup(sig os.Signal) {
