@@ -48,6 +48,9 @@ const (
 	// orphanWait is how long a client has to show itself by a byte after the
 	// end of a parent of which is not known whether it was the client.
 	orphanWait = 5 * time.Second
+
+	// lookAtFile is the time between two looks at how far a file was read.
+	lookAtFile = 100 * time.Millisecond
 )
 
 // Options say what to watch. The handles are borrowed, for good.
@@ -81,6 +84,18 @@ func Gone(in, out pipes.Handle) bool {
 	return readersGone(out) && (writersGone(in) || pipes.IsNull(in))
 }
 
+// waitFileRead waits until a file has been read to its end, by whomever. It
+// returns false for what is none, or where that is not told.
+func waitFileRead(h pipes.Handle) bool {
+	for {
+		read, known := isFileRead(h)
+		if read || !known {
+			return read
+		}
+		time.Sleep(lookAtFile)
+	}
+}
+
 type watch struct {
 	Options
 	signs chan Sign
@@ -88,8 +103,8 @@ type watch struct {
 }
 
 func (w *watch) input() {
-	if !waitWritersGone(w.In) && !pipes.IsNull(w.In) {
-		return // a file: where its end is, only its reader knows
+	if !waitWritersGone(w.In) && !pipes.IsNull(w.In) && !waitFileRead(w.In) {
+		return
 	}
 	close(w.ended)
 	w.signs <- InputEnded
@@ -114,24 +129,52 @@ func (w *watch) output() {
 
 // waitSilence waits for the input's end or for a while without a byte.
 func (w *watch) waitSilence() {
+	b := w.bytes()
+	defer b.close()
+	for !b.still(silence, w.ended) {
+	}
+}
+
+// inbound tells whether bytes come from the client.
+type inbound struct {
+	seen   func() uint64
+	others *activity
+	last   [2]uint64
+}
+
+func (w *watch) bytes() *inbound {
+	b := &inbound{seen: w.Activity, others: watchActivity(w.In)}
+	b.moved()
+	return b
+}
+
+func (b *inbound) close() { b.others.close() }
+
+// moved reports whether a byte has come since it was last asked.
+func (b *inbound) moved() bool {
+	last := b.last
+	b.last = [2]uint64{b.seen(), b.others.seen()}
+	return b.last != last
+}
+
+// still returns true after d without a byte or when enough is closed, false at
+// the first byte. Time goes by in looks, so that a stop of this process or of
+// the whole machine is no silence.
+func (b *inbound) still(d time.Duration, enough <-chan struct{}) bool {
 	const look = 50 * time.Millisecond
-	more := watchActivity(w.In)
-	defer more.close()
-	seen, others := w.Activity(), more.seen()
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	for quiet := time.Duration(0); quiet < silence; {
+	for quiet := time.Duration(0); quiet < d; quiet += look {
 		select {
-		case <-w.ended:
-			return
+		case <-enough:
+			return true
 		case <-tick.C:
-			quiet += look
-			now, nowOthers := w.Activity(), more.seen()
-			if now != seen || nowOthers != others {
-				seen, others, quiet = now, nowOthers, 0
-			}
+		}
+		if b.moved() {
+			return false
 		}
 	}
+	return true
 }
 
 // parent decides whether our parent is the client, and watches it if so.
@@ -162,11 +205,9 @@ func (w *watch) unknownParent(gone <-chan struct{}, started time.Time) {
 	if time.Since(started) < launch {
 		return // it was a launcher
 	}
-	more := watchActivity(w.In)
-	defer more.close()
-	seen, others := w.Activity(), more.seen()
-	time.Sleep(orphanWait)
-	if w.Activity() == seen && more.seen() == others {
+	b := w.bytes()
+	defer b.close()
+	if b.still(orphanWait, nil) {
 		w.signs <- ParentGone
 	}
 }

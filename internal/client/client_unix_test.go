@@ -168,15 +168,23 @@ func TestSilence(t *testing.T) {
 	wantSign(t, signs, NoReader)
 }
 
-// Of a file nobody knows where it ends, and it has no reader to lose.
-func TestFilesHaveNoOtherEnd(t *testing.T) {
+// A file has no reader to lose. It has ended once somebody has read it all.
+func TestFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
+	if _, err := f.WriteAt([]byte("requests"), 0); err != nil {
+		t.Fatal(err)
+	}
 	h := pipes.Handle(f.Fd())
 	signs := Watch(Options{In: h, Out: h, Activity: func() uint64 { return 0 }})
+	wantNone(t, signs, 2*lookAtFile)
+	if _, err := f.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	wantSign(t, signs, InputEnded)
 	wantNone(t, signs, 50*time.Millisecond)
 	if Gone(h, h) {
 		t.Error("a file is gone")

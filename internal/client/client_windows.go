@@ -1,6 +1,7 @@
 package client
 
 import (
+	"io"
 	"time"
 
 	"golang.org/x/sys/windows"
@@ -89,4 +90,21 @@ func holdsOtherEnd(pid int, in, out pipes.Handle) (known, holds bool) {
 		}
 	}
 	return false, false
+}
+
+// isFileRead reports whether the offset that a file's readers share, the server
+// and we, is at its end.
+func isFileRead(h pipes.Handle) (read, known bool) {
+	if t, err := windows.GetFileType(windows.Handle(h)); err != nil || t != windows.FILE_TYPE_DISK {
+		return false, false
+	}
+	at, err := windows.Seek(windows.Handle(h), 0, io.SeekCurrent)
+	if err != nil {
+		return false, false
+	}
+	var info windows.ByHandleFileInformation
+	if err := windows.GetFileInformationByHandle(windows.Handle(h), &info); err != nil {
+		return false, false
+	}
+	return at >= int64(info.FileSizeHigh)<<32|int64(info.FileSizeLow), true
 }

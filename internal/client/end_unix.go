@@ -27,3 +27,13 @@ func isNamed(h pipes.Handle) bool {
 	st, kind := fileType(h)
 	return kind == unix.S_IFIFO && st.Nlink > 0 && !isAnonymous(h)
 }
+
+// isFileRead reports whether the offset that a file's readers share, the server
+// and we, is at its end.
+func isFileRead(h pipes.Handle) (read, known bool) {
+	if _, kind := fileType(h); kind != unix.S_IFREG {
+		return false, false
+	}
+	n, known := pipes.Unread(h)
+	return known && n <= 0, known
+}

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
@@ -27,27 +29,53 @@ func writersGone(h pipes.Handle) bool {
 func readersGone(h pipes.Handle) bool { return isSo(h, 0, unix.POLLERR|unix.POLLHUP) }
 
 func isSo(h pipes.Handle, ask, want int16) bool {
-	if !hasOtherEnd(h) {
-		return false
-	}
-	fds := []unix.PollFd{{Fd: int32(h), Events: ask}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0 && fds[0].Revents&want != 0
+	return hasOtherEnd(h) && poll(int(h), ask, 0)&want != 0
 }
 
 func waitFor(h pipes.Handle, ask, want int16) bool {
-	if !hasOtherEnd(h) {
-		return false
-	}
-	fds := []unix.PollFd{{Fd: int32(h), Events: ask}}
+	return hasOtherEnd(h) && waitForEvent(int(h), ask)&want != 0
+}
+
+// waitForEvent returns the events of fd, of those asked for and those that are
+// always told, as soon as there is one.
+func waitForEvent(fd int, ask int16) int16 {
+	park(fd, ask)
+	return poll(fd, ask, -1) // at once, as a rule
+}
+
+func poll(fd int, ask int16, timeout int) int16 {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: ask}}
 	for {
-		_, err := unix.Poll(fds, -1)
-		switch {
-		case err == unix.EINTR:
-		case err != nil || fds[0].Revents&unix.POLLNVAL != 0:
-			return false
-		case fds[0].Revents&want != 0:
-			return true
+		switch _, err := unix.Poll(fds, timeout); err {
+		case unix.EINTR:
+		case nil:
+			return fds[0].Revents
+		default:
+			return 0
 		}
 	}
+}
+
+// park returns when fd has an event. No thread waits for it: the event makes a
+// set readable that Go's own poller watches. Where that can't be, it returns
+// earlier.
+func park(fd int, ask int16) {
+	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return
+	}
+	_ = unix.SetNonblock(set, true) // by which os.NewFile knows what can be watched
+	file := os.NewFile(uintptr(set), "epoll")
+	defer func() { _ = file.Close() }()
+	if unix.EpollCtl(set, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: uint32(ask)}) != nil {
+		return
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Read(func(set uintptr) bool {
+		n, err := unix.EpollWait(int(set), make([]unix.EpollEvent, 1), 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
 }

@@ -3,7 +3,9 @@ package client
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,30 +20,35 @@ func parentEnd(pid int) <-chan struct{} {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil
-	}
 	if os.Getppid() != pid {
 		// It ended before, and the number may be a stranger's by now.
-		_ = unix.Close(fd)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
 		return nil
 	}
 	gone := make(chan struct{})
 	go func() {
+		if err != nil {
+			waitParentChanges(pid) // a kernel before 5.3, or a sandbox
+			close(gone)
+			return
+		}
 		defer func() { _ = unix.Close(fd) }()
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for {
-			n, err := unix.Poll(fds, -1)
-			if err == nil && n > 0 {
-				close(gone)
-				return
-			}
-			if err != nil && err != unix.EINTR {
-				return
-			}
+		if waitForEvent(fd, unix.POLLIN)&unix.POLLIN != 0 {
+			close(gone)
 		}
 	}()
 	return gone
+}
+
+// lookForParent is the time between two looks where nothing tells of its end.
+const lookForParent = 200 * time.Millisecond
+
+func waitParentChanges(pid int) {
+	for os.Getppid() == pid {
+		time.Sleep(lookForParent)
+	}
 }
 
 // holdsOtherEnd reports whether process pid holds the other end of in or out,
@@ -55,6 +62,10 @@ func holdsOtherEnd(pid int, in, out pipes.Handle) (known, holds bool) {
 				return true, true
 			}
 		}
+	}
+	// Of another PID namespace, it has other processes under the same numbers.
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return false, false
 	}
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(dir)

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -101,5 +102,61 @@ func TestParentEnd(t *testing.T) {
 	case <-gone:
 		t.Error("the parent has ended")
 	default:
+	}
+}
+
+// Where the system has no descriptors of processes, or there is none left, we
+// look ourselves.
+func TestParentEndByLooking(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	none := before
+	none.Cur = 0
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	gone := parentEnd(os.Getppid())
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if gone == nil {
+		t.Fatal("the parent is not watched")
+	}
+	wait := time.NewTimer(2 * lookForParent)
+	select {
+	case <-gone:
+		t.Error("the parent has ended")
+	case <-wait.C:
+	}
+	waitParentChanges(os.Getpid()) // who is not our parent has ended
+}
+
+// A watch does not cost a thread.
+func TestNoThreads(t *testing.T) {
+	threads := func() int {
+		list, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	const watches = 50
+	before := threads()
+	for range watches {
+		p := pair(t, false, false)
+		ends := make(chan bool, 1)
+		go func() { ends <- waitReadersGone(pipes.Handle(p.ours)) }()
+		t.Cleanup(func() {
+			closeOnce(t, &p.client)
+			if !<-ends {
+				t.Error("the end of a reader was not seen")
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	if now := threads(); now-before >= watches {
+		t.Errorf("%d threads more for %d watches", now-before, watches)
 	}
 }
