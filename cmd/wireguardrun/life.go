@@ -16,8 +16,11 @@ const (
 	// peace is how long a server has, once its client is gone, to end by
 	// itself: it sees the end of its input.
 	peace = 2 * time.Second
-	// look is how often the rest of a process group is looked for.
+	// look is how often the rest of a tree that is to end is looked for.
 	look = 50 * time.Millisecond
+	// lookOn is the same for a session that its launcher has left to others.
+	// The end of a process that we have adopted is told at once.
+	lookOn = 500 * time.Millisecond
 	// settled is when the server's own start does not need all processors any
 	// more, so that the rest of the signals can be seen to.
 	settled = 100 * time.Millisecond
@@ -41,8 +44,9 @@ type life struct {
 	own      proc.Object   // the server's standard input
 	extra    []proc.Object // its extra pair, if there is one
 	relay    *relay.Relay  // nil when the server has the wire itself
-	failed   chan error    // of the wire, from the relay
-	wireErr  error         // the first of them
+	signs    <-chan client.Sign
+	failed   chan error // of the wire, from the relay
+	wireErr  error      // the first of them
 
 	firstStray bool // the first stray output has been told
 	unread     int  // bytes of the client that the server has left, without a relay
@@ -50,6 +54,7 @@ type life struct {
 	ending     ending // of the server
 	inputEnded bool
 	clientGone bool
+	groupAsked bool      // by us, to end
 	stopAsked  time.Time // when a stop was passed on, with which we stop too
 
 	stoppedByTerminal bool // the server is, and only we know
@@ -66,7 +71,7 @@ func (l *life) live() (proc.Status, error) {
 	l.front = l.terminal != pipes.None
 	go proc.CloseInherited()
 	time.AfterFunc(settled, l.signals.ListenAll)
-	signs := client.Watch(client.Options{
+	l.signs = client.Watch(client.Options{
 		In: l.in, Out: l.out,
 		Activity:      l.activity,
 		Parent:        l.cfg.WatchParent,
@@ -89,7 +94,7 @@ func (l *life) live() (proc.Status, error) {
 				}
 			}
 			l.happened(e)
-		case sign := <-signs:
+		case sign := <-l.signs:
 			l.saw(sign)
 		case <-ended:
 			ended = nil
@@ -123,17 +128,17 @@ func (l *life) over() bool {
 	if l.ending.by == 0 || l.again != nil {
 		return false
 	}
-	var on bool
 	switch {
 	case l.clientGone:
-		on = l.insist != nil && l.tree.Alive()
+		if l.insist != nil && l.tree.Alive() {
+			l.again = time.After(look)
+		}
 	case l.ending.status == proc.Status{} && !l.inputEnded:
-		on = l.tree.GroupAlive() && l.serves()
+		if l.tree.GroupAlive() && l.serves() {
+			l.again = time.After(lookOn)
+		}
 	}
-	if on {
-		l.again = time.After(look)
-	}
-	return !on
+	return l.again == nil
 }
 
 // serves reports whether what is left of the server's group can still serve the
@@ -169,7 +174,10 @@ func (l *life) leave() {
 	default:
 		defer l.keeping.killLater()
 	}
-	l.tree.SignalGroup(proc.Terminate)
+	if !l.groupAsked {
+		l.tree.SignalGroup(proc.Terminate)
+	}
+	l.tree.SignalGroup(proc.Continue) // what is stopped can't end
 }
 
 // pass passes a signal on to the server's group, once.
@@ -208,6 +216,7 @@ func (l *life) happened(e proc.Event) {
 		l.stopped(e.Signal)
 	case proc.OtherExited:
 		l.keeping.ended(e.Pid, l.tree, l.say)
+		l.again = nil // it may have been the last
 	}
 }
 
@@ -237,6 +246,9 @@ func (l *life) stopped(sig int) {
 	ours := l.answers(sig, time.Now())
 	l.stopAsked = time.Time{}
 	switch {
+	case ours && proc.StopsInVain(sig):
+		// Whoever pressed the key would wait for both of us for ever.
+		l.tree.SignalGroup(proc.Continue)
 	case ours:
 		l.takeForeground()
 		proc.StopSelf()
@@ -274,17 +286,26 @@ func (l *life) wireFailed(err error) {
 }
 
 // deliver puts on the wire what the server has written before its end, however
-// slowly the client reads. A signal that ends programs ends that too.
+// slowly the client reads. A signal that ends programs ends that too, and so
+// does the client's end, whoever else may have the wire and not read it.
 func (l *life) deliver(wire io.Closer) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		l.relay.Drain(drainQuiet, drainLimit)
 	}()
+	var limit <-chan time.Time
 	for {
+		if l.clientGone && limit == nil {
+			limit = time.After(peace)
+		}
 		select {
 		case <-done:
 			return
+		case sign := <-l.signs:
+			l.clientGone = l.clientGone || sign != client.InputEnded
+		case <-limit:
+			_ = wire.Close()
 		case sig := <-l.signals.C():
 			if proc.Ends(sig) {
 				_ = wire.Close()
@@ -308,18 +329,24 @@ func (l *life) saw(sign client.Sign) {
 	l.clientGone, l.ending.sign = true, sign
 	l.ending.ask(byClient)
 	l.say.info().Stringer("sign", sign).Msg("the client is gone: the server is ended")
-	l.ask = time.After(peace)
+	if l.wireErr == nil { // else all of the tree is asked by now
+		l.ask = time.After(peace)
+	}
 }
 
 // end asks for the end, and sees to it that it comes.
 func (l *life) end() {
 	l.ask, l.limit = nil, nil
-	send := l.tree.SignalGroup
-	if l.wholly() {
-		send = l.tree.Signal
+	send := l.tree.Signal
+	switch {
+	case !l.wholly():
+		send = l.tree.SignalGroup
+	case l.groupAsked:
+		send = l.tree.SignalRest
 	}
 	send(proc.Terminate)
 	send(proc.Continue) // what is stopped can't end
+	l.groupAsked = true
 	if l.relay != nil {
 		l.relay.EndInput()
 	}

@@ -49,6 +49,12 @@ func IsContinue(sig os.Signal) bool { return isContinue(sig) }
 // reads or writes the terminal from the background.
 func StoppedForTerminal(sig int) bool { return stoppedForTerminal(sig) }
 
+// StopsInVain reports whether a stop by signal number sig is that of a key
+// which would have stopped nobody in our place: the system does not stop a
+// group when no shell is there to let it go on, as in a container's first
+// process or a terminal of its own. The server's group has us there.
+func StopsInVain(sig int) bool { return stopsInVain(sig) }
+
 // IsHangup reports whether signal number sig is what the end of a terminal
 // sends.
 func IsHangup(sig int) bool { return isHangup(sig) }

@@ -53,6 +53,13 @@ func stoppedForTerminal(sig int) bool {
 
 func stopSelf() { _ = unix.Kill(unix.Getpid(), unix.SIGSTOP) }
 
+// stopsInVain: the group of a session's leader is never a job of a shell. In
+// another PID namespace than ours both have the number 0.
+func stopsInVain(sig int) bool {
+	session, err := unix.Getsid(0)
+	return err == nil && session > 0 && session == unix.Getpgrp() && syscall.Signal(sig) == unix.SIGTSTP
+}
+
 func hangupIgnored() bool { return signal.Ignored(unix.SIGHUP) }
 
 func isHangup(sig int) bool { return syscall.Signal(sig) == unix.SIGHUP }

@@ -32,6 +32,7 @@ func isTerminalStop(os.Signal) bool { return false }
 func isContinue(os.Signal) bool     { return false }
 func stoppedForTerminal(int) bool   { return false }
 func stopSelf()                     {}
+func stopsInVain(int) bool          { return false }
 func isHangup(int) bool             { return false }
 func hangupIgnored() bool           { return false }
 

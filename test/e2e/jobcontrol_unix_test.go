@@ -120,6 +120,32 @@ func TestJobControl(t *testing.T) {
 	s.ExpectExit(Status{})
 }
 
+// Where there is no shell, as in a container or a terminal of its own, nobody
+// could let a stopped session go on: there Ctrl-Z stops nobody, as without us.
+func TestStopWithoutShell(t *testing.T) {
+	for name, o := range map[string]Options{
+		"fds":   {Role: living, Flags: []string{"--wire=fds"}},
+		"relay": {Command: []string{"cat"}, Flags: []string{"--wire=stdio", "--framing=raw"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startOnTerminal(t, false, o)
+			if o.Role != "" {
+				s.see("ready\r\n")
+			}
+			// A stop may come after the first answer, but not after the last.
+			for n := range 5 {
+				s.press("\x1a")
+				s.press(fmt.Sprintf("echo %d\n", n))
+				s.see(fmt.Sprintf("%d\r\n", n)) // what was typed
+				s.see(fmt.Sprintf("%d\r\n", n))
+			}
+			s.press("\x04")
+			s.ExpectExit(Status{})
+		})
+	}
+}
+
 // Ctrl-C ends the server once it has gone on as well, and the shell sees why.
 func TestJobControlInterrupt(t *testing.T) {
 	s := startShell(t, living)

@@ -234,6 +234,107 @@ func inNamespace(t *testing.T, o Options) *session {
 	return start(t, o)
 }
 
+// Where the list of processes is missing, or has the numbers of another
+// namespace, the server's group still goes.
+func TestClientGoneWithoutProc(t *testing.T) {
+	for name, prefix := range map[string][]string{
+		"none":                 {"--mount", "sh", "-c", `mount -t tmpfs none /proc && exec "$0" "$@"`},
+		"of another namespace": {"--pid", "--fork", "--kill-child"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			unshare := []string{needs(t, "unshare")}
+			if os.Getuid() != 0 {
+				unshare = append(unshare, "--user", "--map-root-user")
+			}
+			unshare = append(unshare, prefix...)
+			if text, err := exec.Command(unshare[0], append(slices.Clone(unshare[1:]), "true")...).CombinedOutput(); err != nil {
+				cannotRun(t, "no namespace: %v: %s", err, text)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			s := start(t, Options{
+				Prefix: unshare, Files: []*os.File{w}, Flags: []string{"--wire=stdio", "--framing=raw", "--stop-timeout=200ms"},
+				Command: []string{"sh", "-c", `trap '' TERM; sleep 120 & echo ready; wait; sleep 120`},
+			})
+			w.Close()
+			s.ExpectLine("ready")
+			s.CloseStdout()
+			s.CloseStdin()
+			s.WaitExit()
+			if err := r.SetReadDeadline(limit(t)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("the group does not end: %v", err)
+			}
+		})
+	}
+}
+
+// Output that the client has not read ends with it, whoever else could read it.
+func TestClientGoneWhileDelivering(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() // nobody reads what the holder passes on
+	useRole(holder)
+	s := start(t, wrapped(Options{
+		Stdout:  w,
+		Flags:   []string{"--wire=stdio", "--framing=raw"},
+		Command: []string{"sh", "-c", `head -c 400000 /dev/zero; echo ended >&2`},
+	}, parent))
+	w.Close()
+	s.WaitStderr("ended\n")
+	ours := slices.DeleteFunc(childrenOf(s.Pid()), func(pid int) bool {
+		return filepath.Base(strings.Fields(cmdline(pid) + " -")[0]) != filepath.Base(wireguardrun)
+	})
+	if len(ours) != 1 {
+		t.Fatalf("there are %v, want one", ours)
+	}
+	s.Signal(unix.SIGKILL)
+	eventually(t, "wireguardrun to end", func() bool {
+		stat, ok := statOf(ours[0])
+		return !ok || stat.state == 'Z'
+	})
+}
+
+// A second reason to end a server is no second signal: it reaches those alone
+// whom the first did not concern.
+func TestAskedOnce(t *testing.T) {
+	t.Parallel()
+	f := startFamily(t, Options{
+		Flags:    []string{"--eof-timeout=10ms", "--stop-timeout=3s"},
+		RoleArgs: []string{"eof:stay", "term:stay"},
+	}, "setsid")
+	f.ExpectLine("ready")
+	f.CloseStdin()
+	f.WaitStderr("got TERM\n")
+	f.lives(1)
+	f.CloseStdout()
+	f.isGone(1)
+	f.WaitExit() // killed
+	if n := strings.Count(f.Stderr(), "got TERM\n"); n != 1 {
+		t.Errorf("the server got TERM %d times", n)
+	}
+}
+
+// What is stopped and left behind can't see that it is to end.
+func TestStoppedRestIsAsked(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{Command: []string{"sh", "-c", `
+		sh -c 'trap "echo polite >&2; exit" TERM; kill -STOP $$; while :; do sleep 0.02; done' 3<&- 4>&- &
+		until grep -q "^State:.T" /proc/$!/status; do sleep 0.02; done
+		exit 3`}})
+	s.ExpectExit(Status{Code: 3})
+	s.WaitStderr("polite\n")
+}
+
 // As process 1 we reap what nobody else does, pass signals on, and end with
 // the server's status.
 func TestProcessOne(t *testing.T) {
