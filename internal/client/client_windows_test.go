@@ -197,3 +197,25 @@ func TestYoungerParent(t *testing.T) {
 		t.Error("a process that is not younger is not watched")
 	}
 }
+
+// A file has ended once somebody has read it all.
+func TestFile(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.WriteAt([]byte("requests"), 0); err != nil {
+		t.Fatal(err)
+	}
+	h := pipes.Handle(f.Fd())
+	if read, known := isFileRead(h); read || !known {
+		t.Errorf("nothing is read: read %v, known %v", read, known)
+	}
+	if _, err := f.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if !waitFileRead(h) {
+		t.Error("all is read")
+	}
+}

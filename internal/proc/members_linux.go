@@ -81,8 +81,8 @@ func (t Tree) groupHolds(objects []Object) bool {
 	for _, pid := range members {
 		dir := fmt.Sprintf("/proc/%d/fd", pid)
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return true // not for us to see
+		if err != nil || len(entries) == 0 {
+			return true // not for us to see, or its first thread has ended
 		}
 		for _, e := range entries {
 			if id, err := pipes.IdentifyPath(dir + "/" + e.Name()); err == nil && wanted[id] {
@@ -169,15 +169,27 @@ func processes() (pids []int, known bool) {
 
 type processStatus struct{ parent, group int }
 
-// statusOfProcess returns false for a process that has ended.
+// statusOfProcess returns false for a process that has ended. One whose first
+// thread alone has ended looks like that, but for the number of its threads.
 func statusOfProcess(pid int) (p processStatus, ok bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return p, false
 	}
-	var state byte
-	_, err = fmt.Sscanf(string(behindName(stat)), " %c %d %d", &state, &p.parent, &p.group)
-	return p, err == nil && state != 'Z' && state != 'X'
+	const ( // proc_pid_stat(5), from the state on
+		state   = 0
+		parent  = 4 - 3
+		group   = 5 - 3
+		threads = 20 - 3
+	)
+	fields := bytes.Fields(behindName(stat))
+	if len(fields) <= threads {
+		return p, false
+	}
+	p.parent, _ = strconv.Atoi(string(fields[parent]))
+	p.group, _ = strconv.Atoi(string(fields[group]))
+	ended := string(fields[state]) == "X" || string(fields[state]) == "Z" && string(fields[threads]) == "1"
+	return p, !ended
 }
 
 // behindName is the part of a stat file that begins with the state: the file is

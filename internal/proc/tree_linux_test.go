@@ -1,11 +1,16 @@
 package proc
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -90,6 +95,51 @@ func TestTreeZombie(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+func init() {
+	const name = "copy beside"
+	if os.Getenv(roleVariable) == name {
+		runtime.LockOSThread() // main goes on in the first thread
+	}
+	// Copies in a thread that is not the first, which has ended.
+	roles[name] = func(args []string) int {
+		go func() { os.Exit(roles["copy"](args)) }()
+		_, _, err := unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+		fmt.Fprint(os.Stderr, err)
+		return 1
+	}
+}
+
+// Who has lost only its first thread is alive.
+func TestTreeThreads(t *testing.T) {
+	c := asRole(t, "copy beside")
+	r := launch(t, c)
+	tree := Tree{group: r.Pid(), run: "none"}
+	if _, err := io.WriteString(r.in, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Pid()))
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("its first thread does not end: %s, %v", stat, err)
+		}
+		if bytes.HasPrefix(behindName(stat), []byte(" Z")) {
+			break
+		}
+	}
+	if !tree.GroupAlive() || !tree.GroupHolds(ObjectOf(pipes.Handle(r.in.Fd()))) {
+		t.Errorf("alive %v, holds %v", tree.GroupAlive(), tree.GroupHolds(ObjectOf(pipes.Handle(r.in.Fd()))))
+	}
+	if out, status := r.end(); out != "" || status != (Status{}) {
+		t.Errorf("%q, %+v", out, status)
+	}
+	if tree.GroupAlive() {
+		t.Error("it has ended")
 	}
 }
 
