@@ -130,7 +130,7 @@ func (l *life) over() bool {
 	}
 	switch {
 	case l.clientGone:
-		if l.insist != nil && l.tree.Alive() {
+		if (l.ask != nil || l.insist != nil) && l.tree.Alive() {
 			l.again = time.After(look)
 		}
 	case l.ending.status == proc.Status{} && !l.inputEnded:
@@ -321,7 +321,11 @@ func (l *life) saw(sign client.Sign) {
 			l.limit = time.After(l.cfg.EOFTimeout)
 		}
 		l.inputEnded = true
-		return
+		// The end of the session that a launcher has left to others.
+		if l.ending.by == 0 || !l.clientEnds(l.ending.status) {
+			return
+		}
+		sign = client.NoReader
 	}
 	if l.clientGone {
 		return

@@ -275,6 +275,44 @@ func TestClientGoneWithoutProc(t *testing.T) {
 	}
 }
 
+// What a launcher has left behind goes with the client, whatever its group.
+func TestClientGoneAfterLauncher(t *testing.T) {
+	needs(t, "setsid")
+	for name, leave := range map[string]func(s *session){
+		"both ends":  func(s *session) { s.CloseStdin(); s.CloseStdout() },
+		"its reader": func(s *session) { s.CloseStdout() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			s := start(t, Options{
+				Files: []*os.File{w}, Flags: []string{"--wire=stdio", "--framing=raw", "--stop-timeout=200ms"},
+				Command: []string{"sh", "-c", `
+					exec 5<&0; trap '' TERM
+					sleep 120 <&5 &
+					setsid sleep 120 <&5 &
+					echo $$`},
+			})
+			w.Close()
+			server := number(s.ReadLine())
+			eventually(t, "the launcher to end", func() bool { _, ok := statOf(server); return !ok })
+			s.Send("x") // it is still served
+			leave(s)
+			s.WaitExit()
+			if err := r.SetReadDeadline(limit(t)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("what it has left does not end: %v", err)
+			}
+		})
+	}
+}
+
 // Output that the client has not read ends with it, whoever else could read it.
 func TestClientGoneWhileDelivering(t *testing.T) {
 	t.Parallel()
