@@ -15,36 +15,40 @@ import (
 
 // leftGroup goes through the processes that are not in the server's group and
 // carry the run's mark, or descend from us: who has thrown its variables away
-// is still adopted by us. A keeper has no descendants.
+// is still adopted by us. What is in our own group is none of the server's: a
+// script that has become us has started it (exec wireguardrun ... 2> >(logger)).
+// A keeper has no descendants.
 func (t Tree) leftGroup() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		var others []int
-		parents := map[int]int{}
+		all := map[int]processStatus{}
 		pids, _ := processes()
 		for _, pid := range pids {
 			p, ok := statusOfProcess(pid)
 			if !ok {
 				continue
 			}
-			parents[pid] = p.parent
+			all[pid] = p
 			if p.group != t.group {
 				others = append(others, pid)
 			}
 		}
-		self := os.Getpid()
+		self, group := os.Getpid(), unix.Getpgrp()
+		adopted := func(pid int) bool {
+			return all[pid].group != group && descends(pid, self, all) && !isKeeper(pid, all[pid].parent)
+		}
 		for _, pid := range others {
-			ours := pid != self && (t.marks(pid) || descends(pid, self, parents) && !isKeeper(pid, parents[pid]))
-			if ours && !yield(pid) {
+			if pid != self && (t.marks(pid) || adopted(pid)) && !yield(pid) {
 				return
 			}
 		}
 	}
 }
 
-func descends(pid, from int, parents map[int]int) bool {
+func descends(pid, from int, all map[int]processStatus) bool {
 	// The list is no snapshot, so it might have a loop.
-	for range len(parents) {
-		if pid = parents[pid]; pid == from {
+	for range len(all) {
+		if pid = all[pid].parent; pid == from {
 			return true
 		}
 	}
