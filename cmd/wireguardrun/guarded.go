@@ -86,13 +86,8 @@ func (l *life) session() proc.Status {
 	}
 	if l.relay != nil {
 		l.deliver(wire)
-		select {
-		case late := <-l.failed:
-			l.wireFailed(late)
-			if err == nil {
-				err = l.wireErr
-			}
-		default:
+		if err == nil {
+			err = l.wireErr
 		}
 	} else {
 		l.lookUnread()

@@ -277,12 +277,19 @@ func (l *life) activity() uint64 {
 
 // wireFailed ends the server: without the wire it serves nobody.
 func (l *life) wireFailed(err error) {
+	if l.noteFailure(err) {
+		l.ending.ask(byWire)
+		l.end()
+	}
+}
+
+// noteFailure reports whether err is the first of the wire.
+func (l *life) noteFailure(err error) bool {
 	if l.wireErr != nil {
-		return
+		return false
 	}
 	l.wireErr = wireFailure(err)
-	l.ending.ask(byWire)
-	l.end()
+	return true
 }
 
 // deliver puts on the wire what the server has written before its end, however
@@ -301,6 +308,11 @@ func (l *life) deliver(wire io.Closer) {
 		}
 		select {
 		case <-done:
+			select {
+			case err := <-l.failed:
+				l.noteFailure(err)
+			default:
+			}
 			return
 		case sign := <-l.signs:
 			l.clientGone = l.clientGone || sign != client.InputEnded

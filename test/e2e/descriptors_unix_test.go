@@ -370,7 +370,7 @@ func TestBadStdout(t *testing.T) {
 		})
 		s.Send(ping)
 		s.ExpectExit(Status{Code: 125})
-		if !strings.Contains(s.Stderr(), "the wire fails: ") {
+		if !strings.Contains(s.Stderr(), "cannot write to standard output") {
 			t.Errorf("standard error has %q", s.Stderr())
 		}
 	})
