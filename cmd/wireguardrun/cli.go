@@ -214,7 +214,7 @@ type fewFlags struct {
 // or a failed write: its exit code is 125.
 func parse(args []string, stdout io.Writer) (invocation, error) {
 	var given flags
-	if err := decode(args, &given, &given.Tail); err != nil {
+	if err := given.decode(args); err != nil {
 		return invocation{}, err
 	}
 	// The version is asked for at the top level only. It is answered first
@@ -242,10 +242,10 @@ func parseNamed(cmd task, name string, args []string, stdout io.Writer) (invocat
 	var given flags
 	var err error
 	if cmd == commandRun {
-		err = decode(args, &given, &given.Tail)
+		err = given.decode(args)
 	} else {
 		var few fewFlags
-		err = decode(args, &few, &few.Tail)
+		err = decode(args, &few, &few.Tail, nil)
 		given.commonFlags, given.Tail = few.commonFlags, few.Tail
 	}
 	if err != nil {
@@ -264,21 +264,42 @@ func parseNamed(cmd task, name string, args []string, stdout io.Writer) (invocat
 	return settle(cmd, given, rest)
 }
 
+// decode reads the flags at the start of args.
+func (f *flags) decode(args []string) error {
+	return decode(args, f, &f.Tail, new(config).valued(f))
+}
+
 // decode reads the flags at the start of args into grammar, a pointer to one of
 // the grammars, and sets *count to the number of arguments after them. A "--"
-// that ends the flags is counted.
-func decode(args []string, grammar any, count *tail) error {
-	if len(args) == 0 || args[0] == "--" || args[0] == "-" || !strings.HasPrefix(args[0], "-") {
-		// No flag of ours, as in most clients' configurations: kong would
-		// answer the same, but building its model takes many times as long
-		// as the rest of parse.
-		*count = tail(len(args))
+// that ends the flags is counted. The flags in valued are grammar's own.
+func decode(args []string, grammar any, count *tail, valued []setting) error {
+	if plain(args, count, valued) {
 		return nil
 	}
 	if err := trace(args, grammar); err != nil {
 		return withHint(err, `see "wireguardrun --help"; a server's own flags come after its name`)
 	}
 	return nil
+}
+
+// plain is decode for what most clients' configurations have: no flag of ours,
+// or only such as --wire=fds. Kong finds the same, as a test sees to, but to
+// build its model takes many times as long as the rest of parse. The result is
+// false, and kong is to be asked, at the first argument of any other form.
+func plain(args []string, count *tail, valued []setting) bool {
+	for i, arg := range args {
+		if arg == "--" || arg == "-" || !strings.HasPrefix(arg, "-") {
+			*count = tail(len(args) - i)
+			return true
+		}
+		name, value, _ := strings.Cut(arg, "=")
+		at := slices.IndexFunc(valued, func(s setting) bool { return "--"+s.name == name })
+		if at < 0 || value == "" {
+			return false
+		}
+		*valued[at].flag = word(value)
+	}
+	return true
 }
 
 // trace is decode by kong, whatever args start with.
@@ -321,26 +342,15 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 	c := &inv.Config
 
 	var noRepair bool
-	settings := []setting{
-		{"log-level", given.LogLevel, c.setLogLevel},
-		{"log-format", given.LogFormat, eitherTo(&c.LogFormat, "text", formatText, "json", formatJSON)},
-		{"wire", given.Wire, c.setWire},
-		{"framing", given.Framing, c.setFraming},
-		{"glued", given.Glued, eitherTo(&c.Frame.Glued, "pass", true, "divert", false)},
-		{"no-repair", onOff(given.NoRepair), switchTo(&noRepair)},
-		{"strict-ids", onOff(given.StrictIDs), switchTo(&c.Frame.StrictIDs)},
-		{"max-frame", given.MaxFrame, c.setMaxFrame},
-		{"stray", given.Stray, c.setStray},
-		{"stray-max", given.StrayMax, c.setStrayMax},
-		{"stdin", given.Stdin, eitherTo(&c.Stdin, "null", stdinNull, "lifeline", stdinLifeline)},
-		{"summary", word(given.Summary), c.setSummary},
-		{"cwd", given.Cwd, textTo(&c.Dir)},
-		{"stop-timeout", given.StopTimeout, durationTo(&c.StopTimeout, false)},
-		{"eof-timeout", given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
-		{"watch-parent", given.WatchParent, switchTo(&c.WatchParent)},
-		{"keeper", given.Keeper, switchTo(&c.Keeper)},
-	}
-	if cmd != commandRun {
+	noRepairFlag, strictIDsFlag := onOff(given.NoRepair), onOff(given.StrictIDs)
+	settings := c.valued(&given)
+	if cmd == commandRun {
+		settings = append(settings,
+			setting{"no-repair", &noRepairFlag, switchTo(&noRepair)},
+			setting{"strict-ids", &strictIDsFlag, switchTo(&c.Frame.StrictIDs)},
+			setting{"summary", (*word)(&given.Summary), c.setSummary},
+		)
+	} else {
 		settings = settings[:2] // the other commands have, and read, only these
 	}
 	for _, s := range settings {
@@ -380,14 +390,35 @@ func settle(cmd task, given flags, argv []string) (invocation, error) {
 // setting is a flag that the environment may also give.
 type setting struct {
 	name string
-	flag word
+	flag *word // as given; "" if it was not
 	set  func(string) error
+}
+
+// valued lists the settings whose flag always has a value: those of every
+// command first.
+func (c *config) valued(given *flags) []setting {
+	return []setting{
+		{"log-level", &given.LogLevel, c.setLogLevel},
+		{"log-format", &given.LogFormat, eitherTo(&c.LogFormat, "text", formatText, "json", formatJSON)},
+		{"wire", &given.Wire, c.setWire},
+		{"framing", &given.Framing, c.setFraming},
+		{"glued", &given.Glued, eitherTo(&c.Frame.Glued, "pass", true, "divert", false)},
+		{"max-frame", &given.MaxFrame, c.setMaxFrame},
+		{"stray", &given.Stray, c.setStray},
+		{"stray-max", &given.StrayMax, c.setStrayMax},
+		{"stdin", &given.Stdin, eitherTo(&c.Stdin, "null", stdinNull, "lifeline", stdinLifeline)},
+		{"cwd", &given.Cwd, textTo(&c.Dir)},
+		{"stop-timeout", &given.StopTimeout, durationTo(&c.StopTimeout, false)},
+		{"eof-timeout", &given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
+		{"watch-parent", &given.WatchParent, switchTo(&c.WatchParent)},
+		{"keeper", &given.Keeper, switchTo(&c.Keeper)},
+	}
 }
 
 // apply sets the value that the flag or, if it was not given, the environment
 // has. An empty variable counts as unset.
 func (s setting) apply() error {
-	origin, value := "--"+s.name, string(s.flag)
+	origin, value := "--"+s.name, string(*s.flag)
 	if value == "" {
 		origin = variable(s.name)
 		value = os.Getenv(origin)

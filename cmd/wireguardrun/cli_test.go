@@ -491,12 +491,47 @@ func TestFlagsAreDocumentedAndInTheEnvironment(t *testing.T) {
 	}
 }
 
+// What has a value in one word needs no kong, which would find the same, with
+// whatever it stands beside.
+func TestPlainFlags(t *testing.T) {
+	words := []string{"", "-", "--", "---", "-h", "--help", "--no-repair", "--no-repair=1", "--summary", "--summary=x",
+		"--env=A=1", "--wire", "--wire=", "--wire==", "--Wire=fds", "--wir=fds", "-wire=fds", "--=fds", "fds", "--no-wire=fds",
+		"--wire=fds", "--wire=-x", "--wire=--", "--wire=a=b", "--wire=a b", "--wire=\"a\"", "--wire=\xff", "--wire=a,b", "--wire=${x}", "--help=false"}
+	for _, flag := range modelFlags(t, &flags{}) {
+		if _, ok := flag.Target.Addr().Interface().(*word); !ok {
+			continue
+		}
+		given := "--" + flag.Name + "=é"
+		var f flags
+		if !plain([]string{given, given}, &f.Tail, new(config).valued(&f)) {
+			t.Errorf("%s is left to kong", given)
+		}
+		words = append(words, given)
+	}
+	for _, one := range words {
+		sameByKong(t, []string{one})
+		for _, other := range words {
+			sameByKong(t, []string{one, other})
+			sameByKong(t, []string{"--stray=null", one, other, "--stray=log"})
+		}
+	}
+}
+
+// sameByKong checks that the way around kong finds what kong would.
+func sameByKong(t *testing.T, args []string) {
+	t.Helper()
+	var quick, slow flags
+	err1, err2 := quick.decode(args), trace(args, &slow)
+	if (err1 == nil) != (err2 == nil) || err1 == nil && !reflect.DeepEqual(quick, slow) {
+		t.Errorf("%q: %+v (%v), by kong %+v (%v)", args, quick, err1, slow, err2)
+	}
+}
+
 // FuzzParse: no command line makes parse panic, what it says is the server's is
-// a tail of what was given, and the way around kong for lines without flags
-// finds what kong would.
+// a tail of what was given, and the way around kong finds what kong would.
 func FuzzParse(f *testing.F) {
 	for _, line := range []string{"srv", "--\nsrv", "demo\nx", "run\n--\nrun", "-\nx", "\n--", "--cwd\nx\nsrv\n--\n-h",
-		"--env=A=1\nattach\n-h", "-hé\n\xff", "---", "-h=1\n--=", "--stray-max=9é\nsrv", "--help=\nsrv"} {
+		"--env=A=1\nattach\n-h", "-hé\n\xff", "---", "-h=1\n--=", "--wire=fds\n--wire=\n--stray=log\nsrv", "--stray-max=9é\nsrv", "--help=\nsrv"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -508,10 +543,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: argv %q", args, inv.Config.Argv)
 			}
 		}
-		var quick, slow flags
-		if err1, err2 := decode(args, &quick, &quick.Tail), trace(args, &slow); (err1 == nil) != (err2 == nil) || err1 == nil && !reflect.DeepEqual(quick, slow) {
-			t.Errorf("%q: %+v (%v), by kong %+v (%v)", args, quick, err1, slow, err2)
-		}
+		sameByKong(t, args)
 	})
 }
 
