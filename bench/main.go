@@ -31,7 +31,7 @@ type table struct {
 }
 
 var tables = []table{
-	{"start", startUp, false},
+	{"start", startUp, true},
 	{"reply", firstReply, false},
 	{"trips", roundTrips, true},
 	{"throughput", throughput, true},

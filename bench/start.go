@@ -21,11 +21,13 @@ func startUp(t tools, s settings) error {
 		name  string
 		argv  []string
 		times []time.Duration
+		cpu   []time.Duration // of all its processes
 	}
 	starters := []*starter{
 		{name: "bare", argv: []string{program}},
 		{name: "wireguardrun --", argv: []string{t.guard, "--", program}},
 		{name: "wireguardrun --wire=fds --", argv: []string{t.guard, "--wire=fds", "--", program}},
+		{name: "the same with --keeper=no", argv: []string{t.guard, "--wire=fds", "--keeper=no", "--", program}},
 	}
 	for _, f := range floors {
 		starters = append(starters, &starter{name: f.what, argv: []string{t.floor(f.dir), program}})
@@ -55,7 +57,8 @@ func startUp(t tools, s settings) error {
 				return fmt.Errorf("start %q: %w", s.argv, err)
 			}
 			var status syscall.WaitStatus
-			if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
+			var used syscall.Rusage
+			if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
 				return err
 			}
 			if status != 0 {
@@ -63,6 +66,7 @@ func startUp(t tools, s settings) error {
 			}
 			if round >= warmUp {
 				s.times = append(s.times, time.Since(begin))
+				s.cpu = append(s.cpu, time.Duration(used.Utime.Nano()+used.Stime.Nano()))
 			}
 		}
 	}
@@ -76,15 +80,15 @@ func startUp(t tools, s settings) error {
 		}
 	}
 	heading("Start to end of a program that does nothing, %d starts each, in turns", s.starts)
-	row("| behind | lower quartile ms | best ms | added ms | added / tini's |")
-	row("|---|---|---|---|---|")
+	row("| behind | lower quartile ms | best ms | added ms | added / tini's | processor ms |")
+	row("|---|---|---|---|---|---|")
 	for _, s := range starters {
 		usual := quantile(s.times, q)
 		ratio := "-"
 		if tini > 0 {
 			ratio = fmt.Sprintf("%.2f", float64(usual-bare)/float64(tini))
 		}
-		row("| %s | %.2f | %.2f | %.2f | %s |", s.name, ms(usual), ms(s.times[0]), ms(usual-bare), ratio)
+		row("| %s | %.2f | %.2f | %.2f | %s | %.2f |", s.name, ms(usual), ms(s.times[0]), ms(usual-bare), ratio, ms(quantile(s.cpu, q)))
 	}
 	for _, name := range absent {
 		row("\nnot installed, left out: %s", name)
