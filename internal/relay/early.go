@@ -2,9 +2,10 @@ package relay
 
 import "time"
 
+// earlyLimit is how long output waits at most for the server to read.
+var earlyLimit = 250 * time.Millisecond // tests need more
+
 const (
-	// earlyLimit is how long output waits at most for the server to read.
-	earlyLimit = 250 * time.Millisecond
 	// earlyLook is how often the inputs are asked meanwhile: nothing tells of
 	// a read.
 	earlyLook = time.Millisecond

@@ -84,6 +84,28 @@ var plainServer = role("plain-server", func() int {
 	return 0
 })
 
+// What an aware server prints before it has read anything is stray, in a protocol
+// that is not known too: what it reads then shows that it is one.
+func TestAwareServerPrintsFirst(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux is it seen what has been read of a pipe that is closed")
+	}
+	for range 5 {
+		s := start(t, Options{
+			Flags:   []string{"--wire=auto"},
+			Command: []string{"sh", "-c", `echo stray; read x <&3; echo "got $x" >&4`},
+		})
+		s.Send("hello\n")
+		s.CloseStdin()
+		s.Expect("got hello\n")
+		s.ExpectEnd()
+		s.ExpectExit(Status{})
+		if err := s.Stderr(); !strings.Contains(err, "\nstray\n") {
+			t.Errorf("standard error has %q", err)
+		}
+	}
+}
+
 func TestUnmodifiedServerByDefault(t *testing.T) {
 	for _, guards := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("%d guards", guards), func(t *testing.T) {

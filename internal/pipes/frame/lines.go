@@ -377,9 +377,6 @@ func (s *Scanner) passed(m *machine, p []byte, clean bool) FrameKind {
 	if own {
 		s.conv.outbound.add(p)
 	}
-	if s.mode == JSON {
-		return Response
-	}
 	return kind
 }
 
