@@ -44,7 +44,7 @@ func (p *Pump) run(r io.Reader) {
 // Drain is for the time after the child's exit, when only processes that it
 // left behind can keep the stream open. It waits for the end of the stream, or
 // until nothing has come for quiet, for limit at most; then it stops the
-// reading. It returns false if the Read did not heed stop.
+// reading. It returns false if the Read did not heed stop for limit.
 func (p *Pump) Drain(quiet, limit time.Duration) bool {
 	// Time goes by in slices, so that a stop of this process or of the whole
 	// machine counts as one slice, and never as quiet: what the child wrote
@@ -61,7 +61,7 @@ func (p *Pump) Drain(quiet, limit time.Duration) bool {
 		}
 	}
 	p.stop()
-	return isClosed(p.done, slice)
+	return isClosed(p.done, limit)
 }
 
 // isClosed waits for done to be closed, and says whether it was within that time.
