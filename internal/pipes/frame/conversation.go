@@ -103,7 +103,8 @@ func (c *Conversation) Inbound(p []byte) {
 	}
 }
 
-// fail: inbound makes no sense. When it never did, the protocol is unknown.
+// fail is called where inbound makes no sense. If no value made sense before,
+// the protocol is unknown, and everything passes raw.
 func (c *Conversation) fail() {
 	c.inValue = false
 	if !c.decided {
@@ -134,7 +135,7 @@ func (c *Conversation) values(b []byte) int {
 			return i
 		}
 		if !c.inbound.ring[0].used {
-			if n := mark(b); n != 0 {
+			if n := startsWithBOM(b); n != 0 {
 				return max(n, 0)
 			}
 		}
@@ -281,10 +282,12 @@ func leadingSpace(b []byte) int {
 	return i
 }
 
-// mark returns 3 when b starts with a byte-order mark, -1 when more bytes could
-// make it one, else 0.
-func mark(b []byte) int {
-	const bom = "\xef\xbb\xbf"
+// bom is the byte-order mark of UTF-8.
+const bom = "\xef\xbb\xbf"
+
+// startsWithBOM returns len(bom) when b starts with it, -1 when more bytes could
+// make it so, else 0.
+func startsWithBOM(b []byte) int {
 	n := min(len(b), len(bom))
 	switch {
 	case string(b[:n]) != bom[:n]:

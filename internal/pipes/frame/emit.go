@@ -63,7 +63,7 @@ func (s *Scanner) flushBlanks(frame bool) {
 			s.stats.Removed += int64(n)
 		} else {
 			s.stats.StrayBytes += int64(n)
-			s.out.Stray([]byte("\xef\xbb\xbf"))
+			s.out.Stray([]byte(bom))
 		}
 	}
 	if len(s.blanks) == 0 {

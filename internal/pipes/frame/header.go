@@ -23,117 +23,152 @@ const contentLength = "content-length"
 // begin with another header than the length. A line ends with LF, with any
 // number of CR before it. Whatever can't become a header with a usable length
 // is refused at the first byte that shows it.
-func parseHeader(b []byte, other bool, limit int) (h header) {
-	h.status = statBad
-	i, found := 0, false
-	for line := 0; line < maxHeaderLine; line++ {
-		start := i
-		if cr, n := lineEnd(b[i:]); n != 0 {
-			if n < 0 {
-				h.status = statMore
-				return
+func parseHeader(b []byte, other bool, limit int) header {
+	p := headerParser{b: b, limit: limit}
+	for line := range maxHeaderLine {
+		if cr, n := lineEnd(b[p.i:]); n < 0 {
+			return p.result(statMore)
+		} else if n > 0 { // the empty line
+			if !p.found {
+				return p.result(statBad)
 			}
-			if line == 0 || !found {
-				return
-			}
-			h.odd = h.odd || cr != 1
-			h.end = i + n
-			h.status = statDone
-			return
+			p.endLine(cr, n)
+			p.h.end = p.i
+			return p.result(statDone)
 		}
-		length := false
-		if n := fold(b[i:], contentLength); n > 0 {
-			length = true
-			i += n
-		} else if n < 0 {
-			h.status = statMore
-			return
-		} else {
-			if line == 0 {
-				if !other {
-					return
-				}
-				c, x := fold(b, "content-"), fold(b, "x-")
-				if c <= 0 && x <= 0 {
-					if c < 0 || x < 0 {
-						h.status = statMore
-					}
-					return
-				}
-			}
-			for i < len(b) && tokenByte(b[i]) {
-				i++
-			}
-			if i == start && i < len(b) {
-				return
-			}
+		if st := p.line(line == 0, other); st != statDone {
+			return p.result(st)
 		}
-		for length && i < len(b) && (b[i] == ' ' || b[i] == '\t') {
-			i++
-		}
-		if i > maxHeader {
-			return
-		}
-		if i >= len(b) {
-			h.status = statMore
-			return
-		}
-		if b[i] != ':' {
-			return
-		}
-		i++
-		if length {
-			if found {
-				// Two lengths: the first belongs to something broken.
-				return
-			}
-			for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
-				i++
-			}
-			h.from = i
-			v := int64(0)
-			for i < len(b) && b[i] >= '0' && b[i] <= '9' && i-h.from < 16 {
-				v = v*10 + int64(b[i]-'0')
-				i++
-			}
-			h.to = i
-			if i >= len(b) {
-				h.status = statMore
-				return
-			}
-			if h.to == h.from || i-h.from >= 16 {
-				return
-			}
-			if v > int64(limit) {
-				h.over = v
-			}
-			for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
-				i++
-			}
-			h.length, found = int(min(v, int64(limit)+1)), true
-			if h.over > 0 {
-				return
-			}
-		} else {
-			for i < len(b) && (b[i] >= ' ' || b[i] == '\t') {
-				i++
-			}
-		}
-		if i > maxHeader {
-			return
-		}
-		cr, n := lineEnd(b[i:])
-		if n < 0 {
-			h.status = statMore
-			return
-		}
-		if n == 0 {
-			return
-		}
-		h.odd = h.odd || cr != 1
-		i += n
 	}
-	return
+	return p.result(statBad)
+}
+
+// headerParser reads the lines of a header block. Its methods return statDone
+// for what is complete, statMore where b ends too early, and statBad for what
+// can't be.
+type headerParser struct {
+	b     []byte
+	limit int
+	i     int // next byte to look at
+	found bool
+	h     header
+}
+
+func (p *headerParser) result(st status) header {
+	p.h.status = st
+	return p.h
+}
+
+// line reads one header and its line end. The first one is the length, unless
+// other says that it may be another.
+func (p *headerParser) line(first, other bool) status {
+	length, st := p.name(first, other)
+	if st != statDone {
+		return st
+	}
+	switch {
+	case p.i > maxHeader:
+		return statBad
+	case p.i >= len(p.b):
+		return statMore
+	case p.b[p.i] != ':':
+		return statBad
+	}
+	p.i++
+	if length {
+		if st := p.length(); st != statDone {
+			return st
+		}
+	} else {
+		for p.i < len(p.b) && (p.b[p.i] >= ' ' || p.b[p.i] == '\t') {
+			p.i++
+		}
+	}
+	if p.i > maxHeader {
+		return statBad
+	}
+	switch cr, n := lineEnd(p.b[p.i:]); {
+	case n < 0:
+		return statMore
+	case n == 0:
+		return statBad
+	default:
+		p.endLine(cr, n)
+		return statDone
+	}
+}
+
+// name reads the name of a header, and reports whether it is that of the length.
+func (p *headerParser) name(first, other bool) (length bool, st status) {
+	switch n := fold(p.b[p.i:], contentLength); {
+	case n < 0:
+		return false, statMore
+	case n > 0:
+		p.i += n
+		p.space()
+		return true, statDone
+	}
+	if first {
+		if !other {
+			return false, statBad
+		}
+		c, x := fold(p.b, "content-"), fold(p.b, "x-")
+		switch {
+		case c > 0 || x > 0:
+		case c < 0 || x < 0:
+			return false, statMore
+		default:
+			return false, statBad
+		}
+	}
+	start := p.i
+	for p.i < len(p.b) && tokenByte(p.b[p.i]) {
+		p.i++
+	}
+	if p.i == start && p.i < len(p.b) {
+		return false, statBad
+	}
+	return false, statDone
+}
+
+// length reads the value of the length, up to the line end.
+func (p *headerParser) length() status {
+	const maxDigits = 15
+	if p.found {
+		return statBad // two lengths: the first belongs to something broken
+	}
+	p.space()
+	p.h.from = p.i
+	v := int64(0)
+	for p.i < len(p.b) && p.b[p.i] >= '0' && p.b[p.i] <= '9' && p.i-p.h.from <= maxDigits {
+		v = v*10 + int64(p.b[p.i]-'0')
+		p.i++
+	}
+	p.h.to = p.i
+	switch digits := p.h.to - p.h.from; {
+	case p.i >= len(p.b):
+		return statMore
+	case digits == 0 || digits > maxDigits:
+		return statBad
+	case v > int64(p.limit):
+		p.h.over = v
+		return statBad
+	}
+	p.space()
+	p.h.length, p.found = int(v), true
+	return statDone
+}
+
+func (p *headerParser) space() {
+	for p.i < len(p.b) && (p.b[p.i] == ' ' || p.b[p.i] == '\t') {
+		p.i++
+	}
+}
+
+// endLine takes a line end of n bytes, cr of which are CR.
+func (p *headerParser) endLine(cr, n int) {
+	p.h.odd = p.h.odd || cr != 1
+	p.i += n
 }
 
 // lineEnd returns the number of CR before the LF at the front of b, and the

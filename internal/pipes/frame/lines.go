@@ -216,7 +216,8 @@ func (s *Scanner) tooLong(lim int) {
 	s.long, s.at = int64(lim-s.cand.start), inSkip
 }
 
-// lenient: a line without jsonrpc that answers an open id.
+// lenient reports whether m, which lacks jsonrpc, answers an open id: some
+// servers leave it out.
 func (s *Scanner) lenient(m *machine) bool {
 	if m.array() || m.count == 0 || m.first.has&hasResult == 0 || m.first.has&hasMethod != 0 {
 		return false
@@ -269,7 +270,8 @@ func (s *Scanner) complete() {
 	}
 }
 
-// glueClean: noise followed a value that was alone on its line until now.
+// glueClean is called when noise follows a value that was alone on its line
+// until now: it is glued.
 func (s *Scanner) glueClean() {
 	v := &s.clean
 	s.hasClean = false
@@ -380,9 +382,9 @@ func (s *Scanner) passed(m *machine, p []byte, clean bool) FrameKind {
 	return kind
 }
 
-// failAt: the candidate came to nothing at e, where a byte can't be, a clean
-// line begins or the stream ends. What came before e is noise, but for frames
-// that are inside it.
+// failAt ends a candidate that is no frame. At e is a byte that can't be there,
+// the beginning of a clean line, or the end of the stream. What came before e is
+// noise, but for frames inside it.
 func (s *Scanner) failAt(e int) {
 	js := s.cand.start
 	if s.hasClean {

@@ -245,7 +245,7 @@ func (s *Scanner) follow() {
 		s.out.Note(Note{Kind: NoteUnknownProtocol})
 		s.release(nil, nil)
 		if s.mark > 0 {
-			s.frameOut([]byte("\xef\xbb\xbf")[:s.mark], RawBytes)
+			s.frameOut([]byte(bom), RawBytes)
 			s.mark = 0
 		}
 		if len(s.blanks) > 0 {
@@ -279,7 +279,8 @@ func (s *Scanner) follow() {
 	s.keep()
 }
 
-// stop bytes of noise, by what is looked for.
+// stops are the bytes at which noise is looked at, by what is looked for: those
+// that may begin a frame, and LF.
 var stops [3][256]bool
 
 const (
@@ -350,7 +351,7 @@ func (s *Scanner) begin(eof bool) bool {
 	if len(s.data) == 0 && !eof {
 		return false
 	}
-	n := mark(s.data)
+	n := startsWithBOM(s.data)
 	if n < 0 && !eof && len(s.data) > 0 {
 		return false
 	}
