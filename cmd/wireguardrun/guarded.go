@@ -65,7 +65,7 @@ func (l *life) session() proc.Status {
 		// A relay reads the terminal itself, so there the foreground stays ours.
 		l.terminal = proc.ForegroundTerminal()
 	}
-	c.Env = proc.Environ(c.Env, []string{proc.MarkOf(l.keeping.run, c.Env)}, nil)
+	c.Env = proc.Environ(c.Env, []string{proc.MarkOf(l.keeping.run, c.Env)})
 	wire, err := guard.Claim()
 	if err != nil {
 		o.started()

@@ -136,7 +136,7 @@ func become(cfg config) int {
 
 // resolve finds what cfg asks to run, in the environment base.
 func resolve(cfg config, base []string) (proc.Command, error) {
-	env := proc.Environ(base, cfg.Env, nil)
+	env := proc.Environ(base, cfg.Env)
 	c := proc.Command{Args: cfg.Argv, Dir: cfg.Dir, Env: env, Terminal: pipes.None}
 	name := cfg.Argv[0]
 	if cfg.Dir != "" {

@@ -3,8 +3,8 @@ package proc
 import "strings"
 
 // Environ returns base with the assignments of set made in order. Of several
-// values of one name the last counts; names without are those to remove.
-func Environ(base, set, without []string) []string {
+// values of one name the last counts.
+func Environ(base, set []string) []string {
 	env := make([]string, 0, len(base)+len(set))
 	index := make(map[string]int, len(base)+len(set))
 	for _, kv := range append(base[:len(base):len(base)], set...) {
@@ -16,18 +16,7 @@ func Environ(base, set, without []string) []string {
 		index[key] = len(env)
 		env = append(env, kv)
 	}
-	for _, name := range without {
-		if at, ok := index[envKey(name)]; ok {
-			env[at] = ""
-		}
-	}
-	kept := env[:0]
-	for _, kv := range env {
-		if kv != "" {
-			kept = append(kept, kv)
-		}
-	}
-	return kept
+	return env
 }
 
 // nameOf returns the name in kv. A leading "=" belongs to it: Windows keeps the

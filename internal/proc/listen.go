@@ -17,7 +17,7 @@ func RunListenStage(argv []string) error {
 	if len(argv) < 3 {
 		return errors.New("set LISTEN_PID: no program named")
 	}
-	env := Environ(os.Environ(), []string{"LISTEN_PID=" + strconv.Itoa(os.Getpid())}, nil)
+	env := Environ(os.Environ(), []string{"LISTEN_PID=" + strconv.Itoa(os.Getpid())})
 	_, err := become(Command{Path: argv[1], Args: argv[2:], Env: env})
 	return err
 }

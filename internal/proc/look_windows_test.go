@@ -85,8 +85,8 @@ func TestLookWithoutVariables(t *testing.T) {
 }
 
 func TestEnvironmentNamesHaveNoCase(t *testing.T) {
-	got := Environ([]string{"Path=a", `=C:=C:\x`, "X=1"}, []string{"PATH=b"}, []string{"x"})
-	if want := []string{"PATH=b", `=C:=C:\x`}; strings.Join(got, "|") != strings.Join(want, "|") {
+	got := Environ([]string{"Path=a", `=C:=C:\x`, "X=1"}, []string{"PATH=b", "x=2"})
+	if want := []string{"PATH=b", `=C:=C:\x`, "x=2"}; strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

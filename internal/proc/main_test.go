@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,7 +85,17 @@ func self(t *testing.T) string {
 
 func roleEnv(role string, more ...string) []string {
 	set := append([]string{roleVariable + "=" + role, "GORACE=atexit_sleep_ms=0"}, more...)
-	return Environ(os.Environ(), set, nil)
+	return Environ(os.Environ(), set)
+}
+
+// Wait waits for the child's end. Events must not be asked for as well.
+func (p *Process) Wait() (Status, error) {
+	for e := range p.Events() {
+		if e.Kind == Exited {
+			return e.Status, nil
+		}
+	}
+	return Status{}, errors.New("the end was not told")
 }
 
 // asRole returns the command of a role for Start.

@@ -47,7 +47,7 @@ func (c Command) environ(inChild func(int) pipes.Handle) []string {
 	if c.MoreEnv == nil {
 		return c.Env
 	}
-	return Environ(c.Env, c.MoreEnv(inChild), nil)
+	return Environ(c.Env, c.MoreEnv(inChild))
 }
 
 // Start starts c.
@@ -61,10 +61,6 @@ func Start(c Command) (*Process, error) {
 
 // Pid returns the child's process id.
 func (p *Process) Pid() int { return p.pid() }
-
-// Wait waits for the child's end, not for that of its descendants. It is to be
-// called once, and not beside Events.
-func (p *Process) Wait() (Status, error) { return p.wait() }
 
 // Events returns what happens to the child, in order. The channel is closed
 // when nothing can happen any more.

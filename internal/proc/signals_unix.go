@@ -24,10 +24,10 @@ func usual() []os.Signal {
 	}
 }
 
-// others lists what can be caught, means something to a server and is in
-// neither of the lists above. Not in it: what can't be caught, what tells of a fault in our own
-// code, what the system sends about our own children and terminal, what Go
-// uses inside (URG), and PIPE.
+// others lists the signals that mean something to a server and are in neither of
+// the lists above. Left out are those that can't be caught, that tell of a fault
+// in our own code, that the system sends about our own children and terminal,
+// that Go uses itself (URG), and PIPE.
 func others() []os.Signal {
 	not := []unix.Signal{
 		unix.SIGKILL, unix.SIGSTOP,

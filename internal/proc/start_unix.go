@@ -185,15 +185,6 @@ func statusOf(ws unix.WaitStatus) Status {
 
 func (p process) events() <-chan Event { return p.what }
 
-func (p process) wait() (Status, error) {
-	for e := range p.what {
-		if e.Kind == Exited {
-			return e.Status, nil
-		}
-	}
-	return Status{}, os.NewSyscallError("wait4", unix.ECHILD)
-}
-
 // signal sends to the group by the leader's id, which names it even after the
 // leader has been waited for.
 func (p process) signal(sig os.Signal) error {

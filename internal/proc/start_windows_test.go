@@ -180,7 +180,7 @@ func TestChildGetsWhatItIsGiven(t *testing.T) {
 	}
 	c := asRole(t, "describe", oddArguments...)
 	c.Dir = dir
-	c.Env = Environ(c.Env, []string{"PROC_TEST_ODD=ü=漢字 \t\"%x%", "PROC_TEST_EMPTY="}, nil)
+	c.Env = Environ(c.Env, []string{"PROC_TEST_ODD=ü=漢字 \t\"%x%", "PROC_TEST_EMPTY="})
 	d := launchBounded(t, c).description()
 	if !slices.Equal(d.Args, oddArguments) {
 		t.Errorf("arguments\n%q, want\n%q", d.Args, oddArguments)
@@ -209,7 +209,7 @@ func TestChildGetsItsHandlesAndNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := asRole(t, "describe")
-	c.Env = Environ(c.Env, []string{huntVariable + "=" + identity(t, stranger)}, nil)
+	c.Env = Environ(c.Env, []string{huntVariable + "=" + identity(t, stranger)})
 	c.MoreEnv = func(inChild func(int) pipes.Handle) []string {
 		var told []string
 		for n := 3; n < 7; n++ {
