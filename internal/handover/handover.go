@@ -195,6 +195,23 @@ func (r Record) StandardReplaced(stdin, stdout pipes.Handle) bool {
 	return !r.Stdin.Is(stdin) && !r.Stdout.Is(stdout)
 }
 
+// PutOnStandard makes standard input and output the handed-down wire and closes
+// the extra pair. It stops at the first failure: the wire is then still open on
+// the pair. On Windows the files of package os stay on the diversion.
+func (r Record) PutOnStandard() error {
+	for n, end := range []End{r.In, r.Out} {
+		if err := redirect(end.Handle, n); err != nil {
+			return fmt.Errorf("put the wire back on standard descriptor %d: %w", n, err)
+		}
+	}
+	return r.ClosePair()
+}
+
+// ClosePair closes the extra pair in this process.
+func (r Record) ClosePair() error {
+	return errors.Join(pipes.Close(r.In.Handle), pipes.Close(r.Out.Handle))
+}
+
 // Clear removes the contract's variables from the environment of this
 // process, so that its children are not told of descriptors that they lack.
 func Clear() {
