@@ -4,5 +4,5 @@ package pipes
 
 import "golang.org/x/sys/unix"
 
-// writeNow is what these systems can't do.
+// writeNow: these systems have no such call.
 func writeNow(Handle, []byte) (int, error) { return 0, unix.EOPNOTSUPP }

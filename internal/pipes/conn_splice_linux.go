@@ -2,8 +2,7 @@ package pipes
 
 import "golang.org/x/sys/unix"
 
-// canSplice: of a socket or a file the kernel does not promise that it never
-// waits.
+// canSplice: only between two pipes does the kernel promise never to wait.
 func canSplice(src, dst Handle) bool { return isPipe(src) && isPipe(dst) }
 
 func isPipe(h Handle) bool {

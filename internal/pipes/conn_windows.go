@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// awaitHandle can't: what waits here takes what comes.
+// awaitHandle can't be had: here a wait is a read, which takes bytes.
 func awaitHandle(Handle, *waker) error { return errors.ErrUnsupported }
 
 func readHandle(h Handle, p []byte, w *waker) (int, error) {

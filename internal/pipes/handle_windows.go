@@ -59,8 +59,8 @@ func SetInherited(h Handle, on bool) error {
 	return os.NewSyscallError("SetHandleInformation", err)
 }
 
-// SetStandard puts h into standard slot n. The process then owns h as far as
-// anybody does: standard handles are found there and not closed.
+// SetStandard makes h standard handle n. h is handed over to the process: nobody
+// closes a standard handle.
 func SetStandard(n int, h Handle) error {
 	return os.NewSyscallError("SetStdHandle", windows.SetStdHandle(slots[n], windows.Handle(h)))
 }

@@ -23,3 +23,13 @@ func sameDescription(a, b Handle) Verdict {
 		return Different
 	}
 }
+
+// IdentifyPath returns the identity of what path names, as of a descriptor of
+// another process in /proc.
+func IdentifyPath(path string) (Identity, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return identityOf(&st), nil
+}

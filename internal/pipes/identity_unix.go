@@ -44,16 +44,6 @@ func compare(a, b Handle) Verdict {
 	return sameDescription(a, b)
 }
 
-// IdentifyPath returns the identity of what path names, as of a descriptor of
-// another process in /proc.
-func IdentifyPath(path string) (Identity, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return "", &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return identityOf(&st), nil
-}
-
 func identityOf(st *unix.Stat_t) Identity {
 	return Identity(fmt.Sprintf("%x:%x", st.Dev, st.Ino))
 }
