@@ -127,9 +127,9 @@ func exchange(at, from *os.File) {
 	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(at)), state)
 }
 
-// closeSoon closes f, but does not wait for a print into f that is under way
-// and stalls; f is then closed when that ends. Package os cancels it if it is
-// one into a pipe.
+// closeSoon closes f. If a print into f is under way and stalls, f is closed when
+// that print ends, and closeSoon does not wait for it; package os cancels one into
+// a pipe.
 func closeSoon(f *os.File) {
 	if f == nil {
 		return

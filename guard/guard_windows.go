@@ -49,14 +49,14 @@ func readModes(fd int) (pipes.Modes, error) {
 // standardCalls are the system's operations on standard handles, so that
 // tests can let each of them fail. n is 0, 1 or 2.
 type standardCalls struct {
-	get          func(n int) handle              // none when it is not open
-	set          func(n int, h handle) error     // h is the process's from then on
-	inheritable  func(h handle) (handle, error)  // duplicate, which the caller owns
-	inherited    func(h handle) (bool, error)    // do children inherit h?
-	setInherited func(h handle, on bool) error   //
-	compare      func(a, b handle) pipes.Verdict //
-	openNull     func() (handle, error)          // the caller owns it
-	close        func(h handle) error            //
+	get          func(n int) handle             // none when it is not open
+	set          func(n int, h handle) error    // h is the process's from then on
+	inheritable  func(h handle) (handle, error) // duplicate, which the caller owns
+	inherited    func(h handle) (bool, error)   // do children inherit h?
+	setInherited func(h handle, on bool) error
+	compare      func(a, b handle) pipes.Verdict
+	openNull     func() (handle, error) // the caller owns it
+	close        func(h handle) error
 }
 
 func realCalls() standardCalls {
@@ -85,7 +85,7 @@ type taken struct {
 	// not open. It stays the process's: never closed, and during the claim
 	// not inherited by children.
 	original handle
-	sealed   bool // children inherited it until we put that off
+	sealed   bool // children inherited it until the claim ended that
 
 	files *goFiles
 }
@@ -153,8 +153,9 @@ func (st *standardStreams) divert(s Stream, d handle) error {
 	return err
 }
 
-// seal keeps children from inheriting the wire's handle; those that Go starts
-// get a list of what they inherit, but native code may start some too.
+// seal keeps children from inheriting the wire's handle. Go gives the children
+// that it starts a list of what they inherit; those of native code get all that
+// is inheritable.
 func (st *standardStreams) seal(t *taken) error {
 	if t.sealed || t.original == none {
 		return nil

@@ -175,7 +175,7 @@ const (
 	unknown place = iota
 	onWire
 	onDiversion
-	elsewhere // open, but neither; without a diversion to compare with, the diversion
+	elsewhere // open, but neither; the diversion too when it is not open to compare with
 	hole      // closed
 )
 
