@@ -13,10 +13,10 @@ const (
 	earlyMax = 1 << 20
 )
 
-// early is what comes on standard output while the server has read nothing of
-// what the client has said, in a protocol where everything is a message or
-// nothing says what it answers: an aware server's print, or the first words of
-// one that speaks there. What the server reads next shows which.
+// early is what comes on standard output before the server has read anything of
+// what the client has said, in a framing (json, raw) where bytes don't show
+// whether they answer anything. It may be an aware server's print, or the first
+// words of a server that speaks there: what it reads next shows which.
 type early struct {
 	text   []byte
 	frames int64

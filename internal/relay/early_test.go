@@ -9,7 +9,7 @@ import (
 
 // tooEarly is a session whose server has printed before it has read anything of
 // what the client has said.
-func tooEarly(t *testing.T, said, print string) *session {
+func tooEarly(t *testing.T, said, early string) *session {
 	t.Helper()
 	needsUnread(t)
 	limit := earlyLimit
@@ -19,11 +19,11 @@ func tooEarly(t *testing.T, said, print string) *session {
 	s.write(s.client.out, said)
 	s.awaitUnread(s.std.in)
 	s.awaitUnread(s.pair.in)
-	s.write(s.std.out, print)
+	s.write(s.std.out, early)
 	s.await("the print waits", func() bool {
 		s.relay.mu.Lock()
 		defer s.relay.mu.Unlock()
-		return string(s.relay.stdout.early.text) == print
+		return string(s.relay.stdout.early.text) == early
 	})
 	return s
 }

@@ -28,9 +28,9 @@ type input struct {
 	written uint64    // bytes that the pipe has taken
 	since   time.Time // of the first of them
 
-	asked  bool         // drained matters, also once the pipe is closed
-	closed bool         // h is, or will be in an instant
-	peek   pipes.Handle // tells then what was not read, or None
+	asked  bool         // what was read is asked about, even once the pipe is closed
+	closed bool         // h is closed, or will be in an instant
+	peek   pipes.Handle // a reading end that answers then; None if there is none
 
 	done chan struct{}
 }
@@ -69,7 +69,7 @@ func (in *input) run() {
 // close closes the pipe, and ends a write that is under way.
 func (in *input) close() { in.conn.Retire(func() { _ = pipes.Close(in.h) }) }
 
-// keepPeek is called before the pipe is closed.
+// keepPeek opens, just before the pipe is closed, what still tells of its bytes.
 func (in *input) keepPeek() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -79,7 +79,7 @@ func (in *input) keepPeek() {
 	}
 }
 
-// forget tells that nobody will ask any more.
+// forget is called when nobody will ask any more.
 func (in *input) forget() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -213,6 +213,19 @@ func (in *input) untouched() bool {
 	return len(in.queue) > 0 || known && n > 0
 }
 
+// anyRead reports whether the server has read anything of the input, since
+// there was something to read.
+func (in *input) anyRead() (read bool, since time.Time, known bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended || in.broken || in.written == 0 {
+		return false, in.since, false
+	}
+	n, known := in.unread()
+	return uint64(n) < in.written, in.since, known
+}
+
+// unread returns how many bytes the pipe holds, and whether that can be told.
 func (in *input) unread() (n int, known bool) {
 	h := in.h
 	if in.closed {

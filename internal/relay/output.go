@@ -15,14 +15,14 @@ const bufferSize = 256 << 10
 // output is one of the server's outputs and its scanner.
 type output struct {
 	r      *Relay
-	side   Side   // which a frame on it speaks for
-	source string // of what is stray on it
+	side   Side   // the side that a frame here shows
+	source string // FromStdout or FromExtra
 	h      pipes.Handle
 	conn   *pipes.Conn
 	done   chan struct{}
-	read   atomic.Int64 // bytes, given to take or on their way there
-	took   int64        // of read, by take
-	due    int64        // of read, for certain, when all is read that was written before mark
+	read   atomic.Int64 // bytes read from the pipe
+	took   int64        // bytes that take has been given
+	due    int64        // once read is as high, all that was written before mark has been read
 
 	// order is held from a look at bytes to their end on the wire, by the
 	// reader and by the timer of held frames.
@@ -31,7 +31,7 @@ type output struct {
 	looking bool   // the scanner is at work
 	batch   []byte // frames that the scanner has let through
 	first   bool   // no byte has been seen yet
-	unread  bool   // it is the side, and passes without a look; for run alone
+	unseen  bool   // the server speaks here, and the scanner looks no further; for run alone
 	frames  int64  // that passed
 	early   early
 	timer   *time.Timer
@@ -58,7 +58,7 @@ func (o *output) run() {
 	defer o.stop()
 	buf := make([]byte, bufferSize)
 	for {
-		if o.unread && o.splice() {
+		if o.unseen && o.splice() {
 			continue
 		}
 		n, err := o.next(buf)
@@ -135,7 +135,7 @@ func (o *output) take(p []byte) {
 	o.first = false
 	switch {
 	case r.side == Aware && o.side == Aware && o.scanner.Pending() == 0:
-		o.unread = r.pages != pipes.None
+		o.unseen = r.pages != pipes.None
 		p = o.scanner.PastLineEnd(p)
 		r.mu.Unlock()
 		r.write(p)
@@ -221,8 +221,8 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 	o.batch = append(o.batch, p...)
 }
 
-// decideByReading decides for standard output, which has something that a
-// server may also log there: by which input it has read to its end.
+// decideByReading decides when standard output has something that an aware
+// server may have logged there: by which of the inputs has been read to its end.
 func (r *Relay) decideByReading() {
 	switch {
 	case !r.in.drained():

@@ -25,6 +25,17 @@ const (
 	Aware           // the extra pair
 )
 
+func (s Side) String() string {
+	switch s {
+	case Unmodified:
+		return "unmodified"
+	case Aware:
+		return "aware"
+	default:
+		return "undecided"
+	}
+}
+
 // Sources of stray bytes: the server's standard output, and the extra pair.
 const (
 	FromStdout = "stdout"
@@ -40,7 +51,7 @@ type Options struct {
 	// Stdin and Stdout are our ends of the server's 0 and 1; In and Out those
 	// of the extra pair, or None. They are owned by the relay.
 	Stdin, Stdout, In, Out pipes.Handle
-	// EndStdin: the standard input of an aware server ends, instead of staying
+	// EndStdin ends the standard input of an aware server, which otherwise stays
 	// open without data.
 	EndStdin bool
 
@@ -62,10 +73,10 @@ type Relay struct {
 	o Options
 
 	mu           sync.Mutex // conversation, scanners and side
-	heard        sync.Cond  // that an output has taken what was read, or the side is decided
+	heard        sync.Cond  // signalled when an output has taken what was read, or the side is decided
 	conversation *frame.Conversation
 	side         Side
-	unknown      bool // that the client's protocol is unknown has been said
+	unknown      bool // it has been noted that the client's protocol is unknown
 
 	stdin, in *input // in is nil when there is no extra pair
 	stdout    *output
@@ -176,8 +187,8 @@ func (r *Relay) deliver(p []byte) {
 	}
 }
 
-// settle is called while an input is full: a side that reads the other one
-// wins, or has produced a frame.
+// settle decides, if it can, while one of the inputs is full: for the pair whose
+// input is read all the same, or for standard output if a frame has come there.
 func (r *Relay) settle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

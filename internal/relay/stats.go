@@ -6,17 +6,6 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
-func (s Side) String() string {
-	switch s {
-	case Unmodified:
-		return "unmodified"
-	case Aware:
-		return "aware"
-	default:
-		return "undecided"
-	}
-}
-
 // Stats says what a relay has done so far.
 type Stats struct {
 	Side     Side
@@ -75,7 +64,8 @@ func (s *Stats) add(o *output) {
 	s.Half += c.Half
 }
 
-// haste is how soon a client may end that a server could not have read by then.
+// haste is how long a server may need to read at all: from a client that ends
+// sooner, what was left unread means nothing.
 const haste = time.Second
 
 // lookAtReading finds out, once, whether the server reads, while the inputs are
@@ -93,16 +83,4 @@ func (r *Relay) lookAtReading(clientEnds bool) {
 		}
 		r.readNothing.Store(true)
 	})
-}
-
-// anyRead reports whether the server has read anything of the input, since
-// there was something to read.
-func (in *input) anyRead() (read bool, since time.Time, known bool) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.ended || in.broken || in.written == 0 {
-		return false, in.since, false
-	}
-	n, known := in.unread()
-	return uint64(n) < in.written, in.since, known
 }
