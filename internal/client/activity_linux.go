@@ -9,8 +9,8 @@ import (
 )
 
 // activity counts the writes to the other end of a pipe and the reads of this
-// one, by whomever: a fast server leaves nothing unread that would show that
-// bytes come. Without inotify it counts nothing.
+// one, by any process: a fast server leaves nothing unread, so what is unread
+// doesn't show that bytes come. Without inotify it counts nothing.
 type activity struct {
 	fd    int
 	count uint64

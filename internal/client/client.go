@@ -78,14 +78,18 @@ func Watch(o Options) <-chan Sign {
 	return w.signs
 }
 
-// Gone reports whether the client is gone by now, by what its ends of the wire
-// show: the server may end of that before any sign is sent.
+// Gone reports whether the client is gone, as its ends of the wire show now: a
+// server may see that, and end, before a sign is sent.
 func Gone(in, out pipes.Handle) bool {
 	return readersGone(out) && (writersGone(in) || pipes.IsNull(in))
 }
 
-// waitFileRead waits until a file has been read to its end, by whomever. It
-// returns false for what is none, or where that is not told.
+// Going reports whether at least one direction has nobody at its other end. A
+// client that is killed does not lose both in one instant.
+func Going(in, out pipes.Handle) bool { return readersGone(out) || writersGone(in) }
+
+// waitFileRead waits until the file h has been read to its end, by any process. It
+// returns false if h is no file, or if the system doesn't tell.
 func waitFileRead(h pipes.Handle) bool {
 	for {
 		read, known := isFileRead(h)
@@ -211,6 +215,3 @@ func (w *watch) unknownParent(gone <-chan struct{}, started time.Time) {
 		w.signs <- ParentGone
 	}
 }
-
-// Going reports whether one direction at least has nobody at its other end.
-func Going(in, out pipes.Handle) bool { return readersGone(out) || writersGone(in) }

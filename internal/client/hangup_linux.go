@@ -40,7 +40,7 @@ func waitFor(h pipes.Handle, ask, want int16) bool {
 // always told, as soon as there is one.
 func waitForEvent(fd int, ask int16) int16 {
 	park(fd, ask)
-	return poll(fd, ask, -1) // at once, as a rule
+	return poll(fd, ask, -1) // waits only where park could not
 }
 
 func poll(fd int, ask int16, timeout int) int16 {
@@ -56,9 +56,9 @@ func poll(fd int, ask int16, timeout int) int16 {
 	}
 }
 
-// park returns when fd has an event. No thread waits for it: the event makes a
-// set readable that Go's own poller watches. Where that can't be, it returns
-// earlier.
+// park returns when fd has an event, and keeps no thread waiting for it: fd is put
+// into an epoll set, which becomes readable by the event and is itself watched by
+// Go's poller. Where that fails, it returns at once.
 func park(fd int, ask int16) {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

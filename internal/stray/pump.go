@@ -44,7 +44,7 @@ func (p *Pump) run(r io.Reader) {
 // Drain is for the time after the child's exit, when only processes that it
 // left behind can keep the stream open. It waits for the end of the stream, or
 // until nothing has come for quiet, for limit at most; then it stops the
-// reading. It returns false if the Read did not heed stop for limit.
+// reading. It returns false if a Read is still under way in spite of stop.
 func (p *Pump) Drain(quiet, limit time.Duration) bool {
 	// Time goes by in slices, so that a stop of this process or of the whole
 	// machine counts as one slice, and never as quiet: what the child wrote
@@ -52,7 +52,7 @@ func (p *Pump) Drain(quiet, limit time.Duration) bool {
 	slice := max(quiet/3, time.Millisecond)
 	seen := p.bytes.Load()
 	for still, spent := time.Duration(0), time.Duration(0); still < quiet && spent < limit; spent += slice {
-		if isClosed(p.done, slice) {
+		if closesWithin(p.done, slice) {
 			return true
 		}
 		still += slice
@@ -61,15 +61,16 @@ func (p *Pump) Drain(quiet, limit time.Duration) bool {
 		}
 	}
 	p.stop()
-	return isClosed(p.done, limit)
+	return closesWithin(p.done, limit)
 }
 
-// isClosed waits for done to be closed, and says whether it was within that time.
-func isClosed(done <-chan struct{}, within time.Duration) bool {
+// closesWithin waits for done to be closed, and reports whether it was before the
+// limit.
+func closesWithin(done <-chan struct{}, limit time.Duration) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(within):
+	case <-time.After(limit):
 		return false
 	}
 }

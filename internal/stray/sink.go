@@ -1,5 +1,5 @@
-// Package stray takes what the server side prints beside the protocol to
-// where it may go: stderr, a file, the log or nowhere.
+// Package stray takes what the server side prints beside the protocol to its
+// place: stderr, a file, the log or nowhere.
 //
 // A [Sink] accepts stray bytes without ever waiting for the one who reads
 // them; a [Pump] carries one stream of a child into a sink. Sinks that write
@@ -52,8 +52,8 @@ type Count struct {
 // Totals says what a sink has taken and what became of it.
 type Totals struct {
 	Sources map[string]Count
-	// Dropped counts the bytes that reached nobody, those of our own lines
-	// included: the reader stalled or was gone, or the disk was full.
+	// Dropped counts the bytes that reached nobody because the reader stalled
+	// or was gone, or the disk was full. Our own lines are included.
 	Dropped uint64
 }
 
@@ -119,5 +119,5 @@ func (*Null) Flush(time.Time) bool { return true }
 func (*Null) Progress() uint64     { return 0 }
 func (*Null) Close(time.Time) bool { return true }
 
-// Totals reports no byte as dropped: to be discarded is what they came for.
+// Totals reports no byte as dropped: nobody wanted them.
 func (s *Null) Totals() Totals { return s.totals() }

@@ -126,7 +126,7 @@ func (s *stream) Close(deadline time.Time) bool {
 			s.abort()
 		}
 	}
-	isClosed(s.done, lastCall) // Totals then knows what was not written
+	closesWithin(s.done, lastCall) // Totals then knows what was not written
 	return flushed
 }
 

@@ -109,7 +109,7 @@ func TestStderrStalledReader(t *testing.T) {
 	if s.Close(now) {
 		t.Error("Close says that all is written")
 	}
-	if !isClosed(s.done, lastCall) {
+	if !closesWithin(s.done, lastCall) {
 		t.Fatal("the write was not interrupted")
 	}
 	closeAll(t, w)
