@@ -62,9 +62,7 @@ func TestAFrameWinsWhereAnInputIsFull(t *testing.T) {
 		}
 		_ = s.client.out.Close()
 	}()
-	for limit := deadline(t); s.relay.Side() == Undecided && time.Now().Before(limit); {
-		time.Sleep(time.Millisecond)
-	}
+	s.await("the side is decided", func() bool { return s.relay.Side() != Undecided })
 	s.wantSide(Unmodified)
 	_ = s.std.in.Close() // lets go of what the client still writes
 	s.readEnd(s.pair.in, anything)
