@@ -11,9 +11,9 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/relay"
 )
 
-// strayed is told what the server has printed where its messages come from and
-// that is none. The first of it is worth a line. silent: the client has said
-// nothing so far.
+// strayed is told of stray output: what the server has printed among its messages.
+// The first of it is worth a line. silent says that the client has sent nothing
+// so far.
 func (l *life) strayed(source string, p []byte, silent bool) {
 	if l.firstStray || len(bytes.TrimSpace(p)) == 0 {
 		return
@@ -88,7 +88,8 @@ func silentServer(s relay.Stats) bool {
 	return s.Inbound.Bytes > 0 && s.Outbound.Bytes == 0 && s.Lost == 0 && s.Framing != frame.Raw
 }
 
-// silence is what a server that has sent no message may have done instead.
+// silence is the hint for a server that has sent no message: what it may have done
+// instead.
 func silence(s relay.Stats, o *outlets) string {
 	switch {
 	case o.lookalike.Load():

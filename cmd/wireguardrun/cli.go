@@ -19,20 +19,20 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
-// task is what one call of the program is asked to do.
-type task uint8
+// command is what one call of the program is asked to do.
+type command uint8
 
 const (
-	commandNone    task = iota // --help or --version has been written: exit with 0
-	commandRun                 // run config.Argv behind the guard
-	commandAttach              // put the handed wire back on 0 and 1, then exec config.Argv
-	commandDemo                // show a noisy server bare and guarded
-	commandVersion             // write the version to stdout
+	commandNone    command = iota // --help or --version has been written: exit with 0
+	commandRun                    // run config.Argv behind the guard
+	commandAttach                 // put the handed wire back on 0 and 1, then exec config.Argv
+	commandDemo                   // show a noisy server bare and guarded
+	commandVersion                // write the version to stdout
 )
 
 // commandNamed is the command that a word names when it comes first and not
 // after "--". A server with one of these names is reached by "--" or by "run".
-func commandNamed(word string) task {
+func commandNamed(word string) command {
 	switch word {
 	case "run":
 		return commandRun
@@ -45,6 +45,15 @@ func commandNamed(word string) task {
 	}
 	return commandNone
 }
+
+// wireMode is how the server gets the wire: the values of --wire.
+type wireMode string
+
+const (
+	wireAuto  wireMode = "auto"  // on its 0 and 1 and on the extra pair, until it shows which it uses
+	wireFds   wireMode = "fds"   // the client's own descriptors, on the extra pair
+	wireStdio wireMode = "stdio" // on its 0 and 1, through the relay
+)
 
 // strayTarget is where output of the server that is not on the wire goes.
 type strayTarget uint8
@@ -69,7 +78,7 @@ const (
 // config holds every setting of one call, defaults filled in. For attach,
 // demo and version only the log settings, Off and (attach) Argv mean anything.
 type config struct {
-	Wire      string // "auto", "fds" or "stdio"
+	Wire      wireMode
 	Frame     frame.Options
 	Stray     strayTarget
 	StrayFile string // path for strayFile, as given: relative to our directory, not to Dir
@@ -92,7 +101,7 @@ type config struct {
 
 // invocation is a parsed command line.
 type invocation struct {
-	Command task
+	Command command
 	Config  config
 }
 
@@ -113,8 +122,8 @@ func (w *word) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// place is the value of a flag that may stand alone, which is stderr, or have a
-// value, by "=" only.
+// place is the value of a flag that may stand alone, which means stderr. A value
+// of its own has to follow a "=".
 type place string
 
 // IsBool implements kong.BoolMapperValue: the next argument is no value.
@@ -238,7 +247,7 @@ func parse(args []string, stdout io.Writer) (invocation, error) {
 
 // parseNamed is parse for the arguments of a command that was named. A word
 // among args is never a command of ours again.
-func parseNamed(cmd task, name string, args []string, stdout io.Writer) (invocation, error) {
+func parseNamed(cmd command, name string, args []string, stdout io.Writer) (invocation, error) {
 	var given flags
 	var err error
 	if cmd == commandRun {
@@ -326,9 +335,9 @@ func cut(args []string, n tail) (before, after []string) {
 
 // settle makes the invocation of a command that starts something: flags first,
 // then the environment, then defaults.
-func settle(cmd task, given flags, argv []string) (invocation, error) {
+func settle(cmd command, given flags, argv []string) (invocation, error) {
 	inv := invocation{Command: cmd, Config: config{
-		Wire:      "auto",
+		Wire:      wireAuto,
 		Frame:     frame.Options{MaxFrame: 64 << 20, Repair: true, Glued: true},
 		StrayMax:  64 << 20,
 		LogLevel:  zerolog.InfoLevel,
@@ -408,8 +417,8 @@ func (c *config) valued(given *flags) []setting {
 		{"stray-max", &given.StrayMax, c.setStrayMax},
 		{"stdin", &given.Stdin, eitherTo(&c.Stdin, "null", stdinNull, "lifeline", stdinLifeline)},
 		{"cwd", &given.Cwd, textTo(&c.Dir)},
-		{"stop-timeout", &given.StopTimeout, durationTo(&c.StopTimeout, false)},
-		{"eof-timeout", &given.EOFTimeout, durationTo(&c.EOFTimeout, true)},
+		{"stop-timeout", &given.StopTimeout, durationTo(&c.StopTimeout)},
+		{"eof-timeout", &given.EOFTimeout, durationOrOffTo(&c.EOFTimeout)},
 		{"watch-parent", &given.WatchParent, switchTo(&c.WatchParent)},
 		{"keeper", &given.Keeper, switchTo(&c.Keeper)},
 	}
@@ -488,9 +497,9 @@ func eitherTo[T any](to *T, first string, one T, second string, other T) func(st
 }
 
 func (c *config) setWire(value string) error {
-	switch value {
-	case "auto", "fds", "stdio":
-		c.Wire = value
+	switch mode := wireMode(value); mode {
+	case wireAuto, wireFds, wireStdio:
+		c.Wire = mode
 		return nil
 	}
 	return errors.New("must be auto, fds or stdio")
@@ -559,7 +568,7 @@ func (c *config) setSummary(value string) error {
 	return nil
 }
 
-// textTo sets a text that can't be wrong.
+// textTo sets a text, of which any will do.
 func textTo(to *string) func(string) error {
 	return func(value string) error {
 		*to = value
@@ -567,19 +576,11 @@ func textTo(to *string) func(string) error {
 	}
 }
 
-// durationTo sets a time such as 1.5s or 2m. "off" is 0, where there may be
-// none.
-func durationTo(to *time.Duration, off bool) func(string) error {
+// durationTo sets a time such as 1.5s or 2m.
+func durationTo(to *time.Duration) func(string) error {
 	return func(value string) error {
-		if off && value == "off" {
-			*to = 0
-			return nil
-		}
 		d, err := time.ParseDuration(value)
-		switch {
-		case (err != nil || d <= 0) && off:
-			return errors.New("must be off, or a time above 0 such as 500ms, 5s or 2m")
-		case err != nil || d <= 0:
+		if err != nil || d <= 0 {
 			return errors.New("must be a time above 0 such as 500ms, 5s or 2m")
 		}
 		*to = d
@@ -587,7 +588,21 @@ func durationTo(to *time.Duration, off bool) func(string) error {
 	}
 }
 
-// switchTo sets what can be had or not.
+// durationOrOffTo is durationTo for a time that may be off, which is 0.
+func durationOrOffTo(to *time.Duration) func(string) error {
+	return func(value string) error {
+		if value == "off" {
+			*to = 0
+			return nil
+		}
+		if durationTo(to)(value) != nil {
+			return errors.New("must be off, or a time above 0 such as 500ms, 5s or 2m")
+		}
+		return nil
+	}
+}
+
+// switchTo sets a setting that is on or off.
 func switchTo(to *bool) func(string) error {
 	return func(value string) error {
 		switch strings.ToLower(value) {
@@ -662,111 +677,3 @@ func catchPipeSignal() (undo func()) {
 	signal.Notify(caught, syscall.SIGPIPE)
 	return func() { signal.Stop(caught) }
 }
-
-// helpFor is the help of a command that was named.
-func helpFor(cmd task) string {
-	switch cmd {
-	case commandAttach:
-		return attachHelp
-	case commandDemo:
-		return demoHelp
-	case commandVersion:
-		return versionHelp
-	}
-	return helpText
-}
-
-const helpText = `wireguardrun runs a server that talks over stdin and stdout, and lets nothing
-but protocol messages through to the client. What the server prints otherwise
-goes elsewhere. It has nothing to do with the WireGuard VPN.
-
-Usage:
-  wireguardrun [flags] [--] command [args]         run a server
-  wireguardrun attach [flags] [--] command [args]  the same in a launcher script
-  wireguardrun demo                                see a noisy server tamed
-  wireguardrun version                             show the version
-
-The first word that is no flag is the command; it and all that follows are the
-server's and are passed on as they are. After "--" a word is never one of the
-commands above: "wireguardrun -- demo" runs a program called demo.
-
-Flags:
-  --wire=auto          how the server gets the wire. stdio: on its stdin and
-                       stdout, of which only frames come through; fds: on two
-                       descriptors of its own, 3 and 4 unless they are taken,
-                       whose numbers are in WIREGUARDRUN_IN and
-                       WIREGUARDRUN_OUT, at no cost; auto: on both, until it
-                       shows which it uses
-  --framing=auto       how frames look: jsonrpc or json (one a line), headers
-                       (LSP, DAP), raw (not looked at), or as the client's own
-  --glued=pass         frames with noise on their line: pass or divert
-  --no-repair          divert frames that would need a repair
-  --strict-ids         divert responses that nobody has asked for
-  --max-frame=64MiB    longest frame that passes
-  --stray=stderr       where stray output goes: stderr, null, log (each line
-                       becomes a log line) or file:PATH (appended)
-  --stray-max=64MiB    size at which that file is rotated; one old file is kept
-  --stdin=lifeline     the standard input of a server that has the wire on
-                       descriptors of its own: lifeline, which stays open and
-                       never has data, for servers that quit when their standard
-                       input ends; or null, the default with --wire=fds
-  --summary[=FILE]     at the end, write what has passed, was diverted or was
-                       put right, as one JSON object, to stderr, or appended to
-                       FILE
-  --cwd=DIR            start the server in DIR
-  --stop-timeout=5s    how long a server that was asked to end, since its client
-                       is gone, has before it is killed
-  --eof-timeout=off    ask the server to end some time after the end of its
-                       input, such as 30s; off is never
-  --watch-parent=yes   whether the end of the process that started us may be
-                       the client's: yes or no
-  --keeper=yes         a small second process ends the server if wireguardrun is
-                       killed: yes or no
-  --env=NAME=VALUE     set a variable for the server; may be repeated
-  --log-level=info     how much to say on stderr: debug, info, warn, error, off
-  --log-format=text    text, or json: one object on each line
-  -h, --help           show this text, or that of a command: attach --help
-  --version            show the version
-
-A flag with a value, except --env, may also be given in the environment:
---stray-max is WIREGUARDRUN_STRAY_MAX. A flag on the command line comes first.
-WIREGUARDRUN_OFF=1 runs the command bare, without any guard.
-
-Exit status: the server's own, or 128 plus the number of the signal that ended
-it; 127 if the command is not found, 126 if it cannot be executed, 125 if
-wireguardrun itself fails or is used wrongly.
-
-Examples:
-  wireguardrun -- node server.js
-  wireguardrun --stray=file:stray.log -- python -m server --verbose
-`
-
-const attachHelp = `Usage: wireguardrun attach [flags] [--] command [args]
-
-For launcher scripts that wireguardrun runs: takes the wire that was handed to
-the script, puts it on stdin and stdout, and becomes command.
-
-Flags:
-  --log-level=info     how much to say on stderr: debug, info, warn, error, off
-  --log-format=text    text, or json: one object on each line
-  -h, --help           show this text
-
-Example, as the last line of a script:
-  exec wireguardrun attach -- node server.js
-`
-
-const demoHelp = `Usage: wireguardrun demo [flags]
-
-Runs a small noisy server twice, bare and behind wireguardrun, and shows what
-the client receives. Exit status 0 means that the guarded wire was clean.
-
-Flags:
-  --log-level=info     how much to say on stderr: debug, info, warn, error, off
-  --log-format=text    text, or json: one object on each line
-  -h, --help           show this text
-`
-
-const versionHelp = `Usage: wireguardrun version
-
-Shows the version, like --version.
-`

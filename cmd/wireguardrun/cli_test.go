@@ -41,7 +41,7 @@ func TestParseGrammar(t *testing.T) {
 	cleanEnv(t)
 	tests := []struct {
 		line    string // words with one space between; <> is an empty word
-		command task
+		command command
 		argv    string
 	}{
 		{"srv", commandRun, "srv"},

@@ -20,17 +20,17 @@ type ending struct {
 	asked time.Time
 }
 
-// ask notes that the server is asked to end. A signal may be heeded or not,
-// all else is for good.
+// ask notes what has asked the server to end. A later cause replaces a signal,
+// which a server may ignore, and no other.
 func (e *ending) ask(c cause) {
 	if e.asks <= bySignal {
 		e.asks, e.asked = c, time.Now()
 	}
 }
 
-// over notes the server's end, with its client if gone is true. A signal counts
-// for as long as recent.
-func (e *ending) over(status proc.Status, gone bool, recent time.Duration) {
+// record notes the server's end. gone says that the client is gone too. A signal
+// counts as the cause if it was passed on no longer ago than recent.
+func (e *ending) record(status proc.Status, gone bool, recent time.Duration) {
 	e.end, e.status, e.by = time.Now(), status, e.asks
 	if e.by == bySignal && e.end.Sub(e.asked) > recent {
 		e.by = 0

@@ -10,7 +10,7 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/proc"
 )
 
-// ends are the server's ends of everything that it gets.
+// ends are the server's ends of the pipes and files that it gets.
 type ends struct {
 	stdin, stdout, stderr pipes.Handle
 	in, out               pipes.Handle // the extra pair; None if there is none

@@ -61,7 +61,7 @@ func (l *life) session() proc.Status {
 		return failed(err)
 	}
 	l.say = o.say
-	if cfg.Wire == "fds" {
+	if cfg.Wire == wireFds {
 		// A relay reads the terminal itself, so there the foreground stays ours.
 		l.terminal = proc.ForegroundTerminal()
 	}
@@ -79,45 +79,58 @@ func (l *life) session() proc.Status {
 	if l.terminal != pipes.None {
 		l.terminal = l.in
 	}
-	started := l.launch(c, wire, o)
-	status, err := proc.Status{}, started
-	if err == nil {
-		status, err = l.live()
+	var status proc.Status
+	launched := l.launch(c, wire, o)
+	if launched == nil {
+		status, err = l.serve(wire)
 	}
-	if l.relay != nil {
-		l.deliver(wire)
-		if err == nil {
-			err = l.wireErr
-		}
-	} else {
-		l.lookUnread()
-	}
-	l.takeForeground()
 	if err := wire.Release(); err != nil {
 		o.say.warn().Str(zerolog.ErrorFieldName, inOneLine(err)).Msg("cannot put standard input and output back as they were")
 	}
-	if started != nil {
+	if launched != nil {
 		// Nothing has been on the wire yet, so this is said even where
 		// stderr is the wire.
 		o.close()
-		return failed(started)
+		return failed(launched)
 	}
 	if err != nil {
 		o.say.fail(err)
 		status = proc.Status{Code: exitFailure}
 	}
+	l.conclude(began, status, o, sum)
+	return status
+}
+
+// serve sees to a server that has started, until what it has written is
+// delivered.
+func (l *life) serve(wire *guard.Wire) (proc.Status, error) {
+	status, err := l.live()
+	if l.relay == nil {
+		l.lookUnread()
+	} else {
+		l.deliver(wire)
+		if err == nil {
+			err = l.wireErr
+		}
+	}
+	l.takeForeground()
+	return status, err
+}
+
+// conclude delivers the rest of the stray output, and tells what the session came
+// to. sum is the file of the summary, which it closes, or nil.
+func (l *life) conclude(began time.Time, status proc.Status, o *outlets, sum *os.File) {
 	o.drain()
 	l.account(o)
-	if cfg.Summary == onStderr {
+	if l.cfg.Summary == onStderr {
 		_ = l.newSummary(began, status, o).write(o.messages)
 	}
 	o.flush()
 	if sum != nil {
 		if err := closeSummary(sum, l.newSummary(began, status, o)); err != nil {
-			configuredSay(cfg).fail(err)
+			configuredSay(l.cfg).fail(err)
 		}
 	}
-	return status
 }
 
 // launch starts the server, and the relay if there is one.
@@ -126,22 +139,22 @@ func (l *life) launch(c proc.Command, wire *guard.Wire, o *outlets) error {
 	var e *ends
 	var ours relayPipes
 	var err error
-	if l.cfg.Wire == "fds" {
+	if l.cfg.Wire == wireFds {
 		e, err = handedOver(l.cfg, wire, o)
 	} else {
-		e, ours, err = relayed(o, l.cfg.Wire == "auto")
+		e, ours, err = relayed(o, l.cfg.Wire == wireAuto)
 	}
 	if err != nil {
 		return err
 	}
 	defer e.close()
 	if err := l.start(c, e); err != nil {
-		if l.cfg.Wire != "fds" {
+		if l.cfg.Wire != wireFds {
 			ours.close()
 		}
 		return err
 	}
-	if l.cfg.Wire != "fds" {
+	if l.cfg.Wire != wireFds {
 		l.startRelay(wire, ours, o)
 	}
 	return nil

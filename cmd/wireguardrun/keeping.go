@@ -19,9 +19,9 @@ type keeping struct {
 	run       string         // the name of this run
 	keeper    *proc.Keeper   // nil when there is none
 	starting  chan newKeeper // where one that is being started comes, else nil
-	dismissed *proc.Keeper   // it ends
+	dismissed *proc.Keeper   // one that was told to end, and may not have yet
 	guarding  bool           // the keeper knows the server's group
-	killed    int            // keepers that were
+	killed    int            // how many keepers have been killed
 }
 
 // newKeeper is a keeper that has started, or why not.
@@ -30,7 +30,7 @@ type newKeeper struct {
 	err    error
 }
 
-// start starts one beside everything else.
+// start starts a keeper on a goroutine of its own; it comes on k.starting.
 func (k *keeping) start() {
 	started := make(chan newKeeper, 1)
 	k.starting = started
@@ -40,8 +40,8 @@ func (k *keeping) start() {
 	}()
 }
 
-// await waits for one that is being started: not even the first process of a
-// server is to be without.
+// await waits for a keeper that is being started: the server is to have one from
+// its first process on.
 func (k *keeping) await(s *say) {
 	if k.starting != nil {
 		k.started(<-k.starting, s)

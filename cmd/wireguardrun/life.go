@@ -18,11 +18,12 @@ const (
 	peace = 2 * time.Second
 	// look is how often the rest of a tree that is to end is looked for.
 	look = 50 * time.Millisecond
-	// lookOn is the same for a session that its launcher has left to others.
-	// The end of a process that we have adopted is told at once.
+	// lookOn is the same for a session whose launcher has ended and left the
+	// server behind. It may be long: the end of a process that we have adopted
+	// is told at once.
 	lookOn = 500 * time.Millisecond
-	// settled is when the server's own start does not need all processors any
-	// more, so that the rest of the signals can be seen to.
+	// settled is how long after the server's start the remaining signals are
+	// listened for: before that, its start needs the processors.
 	settled = 100 * time.Millisecond
 	// answer is how long after a stop was passed on the server's stop is its
 	// answer.
@@ -30,7 +31,8 @@ const (
 )
 
 // life is one run of a server, from its start to the end of all that belongs
-// to it. Everything happens on one goroutine, in live.
+// to it. It belongs to the goroutine of session, but for firstStray, which the
+// relay's callbacks use one at a time.
 type life struct {
 	cfg      config
 	say      *say
@@ -57,7 +59,7 @@ type life struct {
 	groupAsked bool      // by us, to end
 	stopAsked  time.Time // when a stop was passed on, with which we stop too
 
-	stoppedByTerminal bool // the server is, and only we know
+	stoppedByTerminal bool // the server was stopped for using the terminal; nobody else lets it go on
 	front             bool // the server has the foreground from us
 
 	limit  <-chan time.Time // of --eof-timeout
@@ -203,12 +205,12 @@ func (l *life) pass(sig os.Signal) {
 	}
 }
 
-// happened is told what became of our children.
+// happened is told what has become of our children.
 func (l *life) happened(e proc.Event) {
 	switch e.Kind {
 	case proc.Exited:
 		l.clientGone = l.clientGone || l.clientEnds(e.Status) // no news for anybody
-		l.ending.over(e.Status, l.clientGone, l.cfg.StopTimeout)
+		l.ending.record(e.Status, l.clientGone, l.cfg.StopTimeout)
 		if l.clientGone && l.insist == nil {
 			l.end() // what it has left behind
 		}
@@ -239,9 +241,9 @@ func (l *life) clientEnds(server proc.Status) bool {
 	return client.Gone(l.in, l.out)
 }
 
-// stopped makes a stop of the server by the keyboard, or by a stop that we
-// passed on, one of our own, so that the shell gets its prompt. Whoever stops
-// the server alone also lets it go on.
+// stopped is told that a signal has stopped the server. If that came from the
+// keyboard, or is the answer to a stop that we passed on, we stop too, so that
+// the shell gets its prompt. Whoever stops the server alone also lets it go on.
 func (l *life) stopped(sig int) {
 	ours := l.answers(sig, time.Now())
 	l.stopAsked = time.Time{}
@@ -377,8 +379,8 @@ func (l *life) kill() {
 	}
 }
 
-// wholly reports whether the tree has to go. Else it is the server's group
-// alone: who is served may still want the daemons.
+// wholly reports whether the whole tree has to end. Otherwise only the server's
+// group does: a client that is still there may want its daemons.
 func (l *life) wholly() bool { return l.clientGone || l.wireErr != nil }
 
 // takeForeground takes back what the server has from us. A shell that has put

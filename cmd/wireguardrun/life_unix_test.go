@@ -65,7 +65,7 @@ func TestWhoEndsTheServer(t *testing.T) {
 		if test.late {
 			e.asked = e.asked.Add(-2 * recent)
 		}
-		e.over(proc.Status{Code: 4}, test.gone, recent)
+		e.record(proc.Status{Code: 4}, test.gone, recent)
 		if e.by != test.want || e.status.Code != 4 || e.end.IsZero() {
 			t.Errorf("%s: %v at %v, %+v, want %v", test.name, e.by, e.end, e.status, test.want)
 		}

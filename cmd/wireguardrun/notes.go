@@ -6,8 +6,8 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes/frame"
 )
 
-// note says what the relay has noticed. Each kind comes once, but for what is
-// lost.
+// note tells what the relay has noticed. Each kind comes once, except those of
+// messages that are lost.
 func (l *life) note(n frame.Note) {
 	switch n.Kind {
 	case frame.NoteRepair:

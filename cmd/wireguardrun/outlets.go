@@ -38,8 +38,8 @@ type outlets struct {
 	say      *say
 	messages io.Writer
 
-	// stray takes what the relay lets not through, where there is a relay;
-	// stdout is None then.
+	// stray takes what the relay does not let through. It is nil without a
+	// relay; with one, stdout is None.
 	stray stray.Sink
 
 	lookalike atomic.Bool // the server's stderr has had text that looks like a message
@@ -48,8 +48,9 @@ type outlets struct {
 	sinks []stray.Sink // in the order to close them
 }
 
-// openOutlets decides by cfg and by what our stderr is. stderrIsWire: then
-// neither the server nor we may print there.
+// openOutlets opens what cfg and the kind of our stderr call for. stderrIsWire
+// says that stderr is the wire too, so that neither the server nor we may print
+// there.
 func openOutlets(cfg config, stderrIsWire bool) (*outlets, error) {
 	o := &outlets{stdout: pipes.None, stderr: pipes.None}
 	if err := o.open(cfg, stderrIsWire); err != nil {
@@ -70,7 +71,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 	switch {
 	case stderrIsWire:
 		o.messages = io.Discard
-	case direct && cfg.Wire == "fds":
+	case direct && cfg.Wire == wireFds:
 		o.messages = stderrWriter{} // a relay may not wait for a terminal, either
 	default:
 		sink, err := stray.NewStderr(ours, stray.Options{Capacity: bufferSize, Gap: gapNotice(cfg)})
@@ -101,7 +102,7 @@ func (o *outlets) open(cfg config, stderrIsWire bool) error {
 		return err
 	}
 	switch {
-	case cfg.Wire != "fds":
+	case cfg.Wire != wireFds:
 		if o.stray = sink; sink == nil {
 			o.stray = &stray.Null{}
 			o.sinks = append(o.sinks, o.stray)

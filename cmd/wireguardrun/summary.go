@@ -73,7 +73,7 @@ func (l *life) newSummary(began time.Time, status proc.Status, o *outlets) summa
 	cfg, r, now := l.cfg, l.relay, time.Now()
 	totals := o.totals()
 	s := summary{
-		Version: programVersion(), Command: cfg.Argv[0], Wire: cfg.Wire,
+		Version: programVersion(), Command: cfg.Argv[0], Wire: string(cfg.Wire),
 		Stray: map[string]strayCount{}, Dropped: totals.Dropped,
 		Exit: exitStatus{childExitCode(status.Code, status.Signal), status.Signal}, EndedBy: l.ending.by.String(),
 		Start: began.UTC(), End: now.UTC(), Seconds: now.Sub(began).Seconds(),
@@ -133,7 +133,7 @@ func openSummary(path string) (*os.File, error) {
 	return f, nil
 }
 
-// summaryLimit is how long a pipe that is no file may take for a summary.
+// summaryLimit is how long a named pipe may take for a summary.
 const summaryLimit = time.Second
 
 // closeSummary writes s to f and closes it.
