@@ -27,8 +27,11 @@ const (
 	copier = "plain copy in Go"
 )
 
-// compared finds out what there is to compare; absent are the names of what is
-// not installed.
+// signalWrappers are wrappers that pass signals on and stay out of the path.
+var signalWrappers = [][]string{{"tini", "-s", "--"}, {"dumb-init"}, {"catatonit", "--"}}
+
+// compared sets t.kinds to what is installed and has only in its name; absent are
+// the names of what is not installed.
 func (t *tools) compared(only string) (absent []string, err error) {
 	entries, err := filters.ReadDir("filters")
 	if err != nil {

@@ -133,7 +133,7 @@ func run(which, cpus []string, guard string, s settings) error {
 
 func firstOf(set *unix.CPUSet) *unix.CPUSet {
 	var one unix.CPUSet
-	for n := range 8 * len(set) * 8 {
+	for n := range 64 * len(set) { // more than it has bits, where a word has 32
 		if set.IsSet(n) {
 			one.Set(n)
 			break

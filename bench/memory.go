@@ -16,7 +16,7 @@ func memory(t tools, _ settings) error {
 	row("| wrapper | resident MB |")
 	row("|---|---|")
 	wrappers := []kind{{name: "--wire=fds", prefix: []string{t.guard, "--wire=fds", "--"}, wire: wireHanded}}
-	for _, w := range [][]string{{"tini", "-s", "--"}, {"dumb-init"}, {"catatonit", "--"}} {
+	for _, w := range signalWrappers {
 		if path, err := exec.LookPath(w[0]); err == nil {
 			wrappers = append(wrappers, kind{name: w[0], prefix: append([]string{path}, w[1:]...), wire: wireStandard})
 		}

@@ -6,41 +6,25 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
 
+// starter is a command that does nothing, behind a wrapper.
+type starter struct {
+	name  string
+	argv  []string
+	times []time.Duration // from its start to its end
+	cpu   []time.Duration // of all its processes
+}
+
 // startUp measures from the start of a command to its end, for a command that
 // does nothing, behind each wrapper.
 func startUp(t tools, s settings) error {
-	program, err := exec.LookPath("true")
+	starters, absent, err := t.starters()
 	if err != nil {
 		return err
-	}
-	type starter struct {
-		name  string
-		argv  []string
-		times []time.Duration
-		cpu   []time.Duration // of all its processes
-	}
-	starters := []*starter{
-		{name: "bare", argv: []string{program}},
-		{name: "wireguardrun --", argv: []string{t.guard, "--", program}},
-		{name: "wireguardrun --wire=fds --", argv: []string{t.guard, "--wire=fds", "--", program}},
-		{name: "the same with --keeper=no", argv: []string{t.guard, "--wire=fds", "--keeper=no", "--", program}},
-	}
-	for _, f := range floors {
-		starters = append(starters, &starter{name: f.what, argv: []string{t.floor(f.dir), program}})
-	}
-	var absent []string
-	for _, w := range [][]string{{"env"}, {"tini", "-s", "--"}, {"dumb-init"}, {"catatonit", "--"}} {
-		path, err := exec.LookPath(w[0])
-		if err != nil {
-			absent = append(absent, w[0])
-			continue
-		}
-		argv := append([]string{path}, w[1:]...)
-		starters = append(starters, &starter{name: w[0], argv: append(argv, program)})
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -50,23 +34,14 @@ func startUp(t tools, s settings) error {
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
 	const warmUp = 10
 	for round := range s.starts + warmUp {
-		for _, s := range starters {
-			begin := time.Now()
-			pid, err := syscall.ForkExec(s.argv[0], s.argv, &syscall.ProcAttr{Env: os.Environ(), Files: files})
+		for _, starter := range starters {
+			took, cpu, err := starter.run(files)
 			if err != nil {
-				return fmt.Errorf("start %q: %w", s.argv, err)
-			}
-			var status syscall.WaitStatus
-			var used syscall.Rusage
-			if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
 				return err
 			}
-			if status != 0 {
-				return fmt.Errorf("%q ended with status %#x", s.argv, status)
-			}
 			if round >= warmUp {
-				s.times = append(s.times, time.Since(begin))
-				s.cpu = append(s.cpu, time.Duration(used.Utime.Nano()+used.Stime.Nano()))
+				starter.times = append(starter.times, took)
+				starter.cpu = append(starter.cpu, cpu)
 			}
 		}
 	}
@@ -94,6 +69,52 @@ func startUp(t tools, s settings) error {
 		row("\nnot installed, left out: %s", name)
 	}
 	return nil
+}
+
+// starters lists what startUp measures, the bare command first, and the names of
+// the wrappers that are not installed.
+func (t tools) starters() (list []*starter, absent []string, err error) {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return nil, nil, err
+	}
+	list = []*starter{
+		{name: "bare", argv: []string{program}},
+		{name: "wireguardrun --", argv: []string{t.guard, "--", program}},
+		{name: "wireguardrun --wire=fds --", argv: []string{t.guard, "--wire=fds", "--", program}},
+		{name: "the same with --keeper=no", argv: []string{t.guard, "--wire=fds", "--keeper=no", "--", program}},
+	}
+	for _, f := range floors {
+		list = append(list, &starter{name: f.what, argv: []string{t.floor(f.dir), program}})
+	}
+	for _, w := range slices.Concat([][]string{{"env"}}, signalWrappers) {
+		path, err := exec.LookPath(w[0])
+		if err != nil {
+			absent = append(absent, w[0])
+			continue
+		}
+		list = append(list, &starter{name: w[0], argv: slices.Concat([]string{path}, w[1:], []string{program})})
+	}
+	return list, absent, nil
+}
+
+// run runs the command once, with files as its descriptors.
+func (s *starter) run(files []uintptr) (took, cpu time.Duration, err error) {
+	begin := time.Now()
+	pid, err := syscall.ForkExec(s.argv[0], s.argv, &syscall.ProcAttr{Env: os.Environ(), Files: files})
+	if err != nil {
+		return 0, 0, fmt.Errorf("start %q: %w", s.argv, err)
+	}
+	var status syscall.WaitStatus
+	var used syscall.Rusage
+	if _, err := syscall.Wait4(pid, &status, 0, &used); err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(begin)
+	if status != 0 {
+		return 0, 0, fmt.Errorf("%q ended with status %#x", s.argv, status)
+	}
+	return took, time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
 // firstReply measures from the start of a server to the response to its first
