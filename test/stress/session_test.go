@@ -106,6 +106,19 @@ func (s *session) run() (o outcome) {
 	if alive(s.wrapper) {
 		o.survivors = append(o.survivors, process{pid: s.wrapper, name: "the wrapper itself"})
 	}
+	s.compareModes(&o)
+	s.sweep() // daemons have the wire too, and would keep its end from us
+	_ = unix.Close(s.in)
+	_ = unix.Close(s.out)
+	s.in, s.out = -1, -1
+	if !s.gone {
+		o.err = s.checkFrames(&o)
+	}
+	return o
+}
+
+// compareModes looks whether the flags and modes of the wire are as before.
+func (s *session) compareModes(o *outcome) {
 	for _, d := range []struct {
 		name        string
 		now, before int
@@ -128,14 +141,6 @@ func (s *session) run() (o outcome) {
 			o.changed = append(o.changed, fmt.Sprintf("terminal modes %+v, were %+v", now, s.modes))
 		}
 	}
-	s.sweep() // daemons have the wire too, and would keep its end from us
-	_ = unix.Close(s.in)
-	_ = unix.Close(s.out)
-	s.in, s.out = -1, -1
-	if !s.gone {
-		o.err = s.checkFrames(&o)
-	}
-	return o
 }
 
 // checkFrames lets the client read to the end of the wire, and compares what
@@ -167,29 +172,28 @@ func (s *session) checkFrames(o *outcome) error {
 	}
 }
 
-// start starts the client, which starts the rest.
-func (s *session) start() error {
-	r := s.rng
-	var in, out, errs [2]int // [0] is read, except in a socket pair
+// openWire makes the wire of a random kind. [0] of each direction is read, except
+// in a socket pair.
+func (s *session) openWire() (in, out [2]int, err error) {
 	switch {
 	case s.tty:
 		master, slave, err := pty.Open()
 		if err != nil {
-			return err
+			return in, out, err
 		}
 		defer master.Close()
 		defer slave.Close()
 		if err := rawModes(int(slave.Fd())); err != nil {
-			return err
+			return in, out, err
 		}
 		in[0], in[1] = dup(slave.Fd()), dup(master.Fd())
 		out[0], out[1] = dup(master.Fd()), dup(slave.Fd())
 		s.note("terminal")
-	case r.IntN(4) == 0:
+	case s.rng.IntN(4) == 0:
 		for _, p := range []*[2]int{&in, &out} {
 			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 			if err != nil {
-				return err
+				return in, out, err
 			}
 			*p = fds
 		}
@@ -197,32 +201,18 @@ func (s *session) start() error {
 	default:
 		for _, p := range []*[2]int{&in, &out} {
 			if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-				return err
+				return in, out, err
 			}
 		}
 	}
-	var control, report [2]int
-	for _, p := range []*[2]int{&errs, &control, &report} {
-		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-			return err
-		}
-	}
-	s.in, s.out = in[0], out[1]
-	for _, fd := range []int{s.in, s.out} {
-		if r.IntN(4) == 0 {
-			_ = unix.SetNonblock(fd, true)
-			s.note("%d non-blocking", fd)
-		}
-	}
-	s.flagsIn, s.flagsOut = statusFlags(s.in), statusFlags(s.out)
-	if s.tty {
-		modes, err := unix.IoctlGetTermios(s.in, unix.TCGETS)
-		if err != nil {
-			return err
-		}
-		s.modes = modes
-	}
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "WIREGUARDRUN_") })
+	return in, out, nil
+}
+
+// commandLine chooses at random what the client starts, as its argument vector
+// and environment.
+func (s *session) commandLine() (argv, env []string) {
+	r := s.rng
+	env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "WIREGUARDRUN_") })
 	env = append(env, roleEnv+"=client", "WGR_STRESS_SESSION="+s.mark, "WGR_STRESS_FILE="+s.file)
 	words := pick(r, "polite", "stubborn")
 	s.stubborn = words == "stubborn"
@@ -246,7 +236,7 @@ func (s *session) start() error {
 	words += pick(r, "", " noisy")
 	s.note("%s, server %s", wire, words)
 	env = append(env, "WGR_STRESS_SERVER="+words)
-	argv := []string{os.Args[0], wireguardrun, "--wire=" + wire, "--log-level=error"}
+	argv = []string{os.Args[0], wireguardrun, "--wire=" + wire, "--log-level=error"}
 	if s.stop != later {
 		argv = append(argv, "--stop-timeout="+s.stop.String())
 	}
@@ -267,12 +257,42 @@ func (s *session) start() error {
 	} else {
 		argv = append(append(argv, os.Args[0]), leaves...)
 	}
+	return argv, env
+}
+
+// start starts the client, which starts the rest.
+func (s *session) start() error {
+	in, out, err := s.openWire()
+	if err != nil {
+		return err
+	}
+	var errs, control, report [2]int
+	for _, p := range []*[2]int{&errs, &control, &report} {
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return err
+		}
+	}
+	s.in, s.out = in[0], out[1]
+	for _, fd := range []int{s.in, s.out} {
+		if s.rng.IntN(4) == 0 {
+			_ = unix.SetNonblock(fd, true)
+			s.note("%d non-blocking", fd)
+		}
+	}
+	s.flagsIn, s.flagsOut = statusFlags(s.in), statusFlags(s.out)
+	if s.tty {
+		modes, err := unix.IoctlGetTermios(s.in, unix.TCGETS)
+		if err != nil {
+			return err
+		}
+		s.modes = modes
+	}
+	argv, env := s.commandLine()
 	files := make([]uintptr, clientFiles)
 	for n, fd := range []int{control[0], report[1], 2, in[0], in[1], out[0], out[1], errs[0], errs[1]} {
 		files[n] = uintptr(fd)
 	}
 	attr := &syscall.ProcAttr{Env: env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: !s.tty, Setsid: s.tty}}
-	var err error
 	s.client, err = syscall.ForkExec(os.Args[0], argv, attr)
 	for _, fd := range []int{in[1], out[0], errs[0], errs[1], control[0], report[1]} {
 		_ = unix.Close(fd)

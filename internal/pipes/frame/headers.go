@@ -44,8 +44,7 @@ func (s *Scanner) failHeader() {
 
 // body goes on with the body of the block.
 func (s *Scanner) body(eof bool) bool {
-	from := s.headAt + s.head.end
-	end := from + s.head.length
+	end := s.headAt + s.head.end + s.head.length
 	m := s.cand
 	if !s.begun {
 		lim := min(len(s.data), end)
@@ -63,9 +62,9 @@ func (s *Scanner) body(eof bool) bool {
 		s.begun, s.whole = true, false
 	}
 	for !s.whole {
-		// A length that counted characters is short by the bytes that
-		// begin none, of which the last may belong to one that is cut. What
-		// has to close every bracket still has to fit.
+		// A length that counted characters is short by the bytes that begin
+		// none (slack), and the last character may not have come whole
+		// (ahead). There must still be room to close every open bracket.
 		slack, ahead := 0, 0
 		if s.opts.Repair {
 			slack, ahead = m.chars, utf8.UTFMax-1
@@ -92,6 +91,15 @@ func (s *Scanner) body(eof bool) bool {
 			return s.wantBody(eof)
 		}
 	}
+	return s.endBody(eof)
+}
+
+// endBody goes on behind the bracket that closes the body: white space up to the
+// declared length, unless that has counted characters.
+func (s *Scanner) endBody(eof bool) bool {
+	m := s.cand
+	from := s.headAt + s.head.end
+	end := from + s.head.length
 	if m.pos > end {
 		// Characters were counted: code points, or UTF-16 units.
 		n := m.pos - from - m.chars
