@@ -335,7 +335,8 @@ func (l *life) saw(sign client.Sign) {
 			l.limit = time.After(l.cfg.EOFTimeout)
 		}
 		l.inputEnded = true
-		// The end of the session that a launcher has left to others.
+		// The server we started was a launcher and has ended: now the session
+		// that it left behind ends too, if the client is gone.
 		if l.ending.by == 0 || !l.clientEnds(l.ending.status) {
 			return
 		}

@@ -17,7 +17,7 @@ func (t Tree) leftGroup() iter.Seq[int] {
 		all, _ := processes()
 		for _, p := range all {
 			pid := int(p.Proc.P_pid)
-			if int(p.Eproc.Pgid) != t.group && pid != os.Getpid() && t.marks(pid) && !yield(pid) {
+			if int(p.Eproc.Pgid) != t.group && pid != os.Getpid() && t.marked(pid) && !yield(pid) {
 				return
 			}
 		}
@@ -41,16 +41,16 @@ func processes() (all []unix.KinfoProc, known bool) {
 	return slices.DeleteFunc(all, func(p unix.KinfoProc) bool { return p.Proc.P_stat == stateZombie }), err == nil
 }
 
-// marks looks for the mark in what KERN_PROCARGS2 tells: the number of
+// marked looks for the mark in what KERN_PROCARGS2 tells: the number of
 // arguments, the path, the arguments and the environment, each ended by a zero
 // byte. Nobody else has an argument that names the run.
-func (t Tree) marks(pid int) bool {
+func (t Tree) marked(pid int) bool {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return false
 	}
 	for kv := range bytes.SplitSeq(raw, []byte{0}) {
-		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok && isOf(string(value), t.run) {
+		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok && namesRun(string(value), t.run) {
 			return true
 		}
 	}

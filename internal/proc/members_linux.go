@@ -13,11 +13,11 @@ import (
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
 
-// leftGroup goes through the processes that are not in the server's group and
-// carry the run's mark, or descend from us: who has thrown its variables away
-// is still adopted by us. What is in our own group is none of the server's: a
-// script that has become us has started it (exec wireguardrun ... 2> >(logger)).
-// A keeper has no descendants.
+// leftGroup goes through the processes of the tree that are not in the server's
+// group: those that carry the run's mark, and those that descend from us, since a
+// process that has cleared its environment is still adopted by us. A process in
+// our own group is not the server's: a script that then became us has started it
+// (exec wireguardrun ... 2> >(logger)). A keeper has no descendants.
 func (t Tree) leftGroup() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		var others []int
@@ -38,7 +38,7 @@ func (t Tree) leftGroup() iter.Seq[int] {
 			return all[pid].group != group && descends(pid, self, all) && !isKeeper(pid, all[pid].parent)
 		}
 		for _, pid := range others {
-			if pid != self && (t.marks(pid) || adopted(pid)) && !yield(pid) {
+			if pid != self && (t.marked(pid) || adopted(pid)) && !yield(pid) {
 				return
 			}
 		}
@@ -116,10 +116,10 @@ func (t Tree) members() (pids []int, known bool) {
 	return pids, known
 }
 
-// marks reports whether process pid was started with the mark of the run.
-func (t Tree) marks(pid int) bool {
+// marked reports whether process pid was started with the mark of the run.
+func (t Tree) marked(pid int) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	for end := time.Now().Add(time.Second); len(env) == 0 && executes(pid) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Second); len(env) == 0 && inExec(pid) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 		env, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	}
@@ -128,16 +128,16 @@ func (t Tree) marks(pid int) bool {
 	}
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(EnvRun+"=")); ok {
-			return isOf(string(value), t.run)
+			return namesRun(string(value), t.run)
 		}
 	}
 	return false
 }
 
-// executes reports whether process pid is just replacing its program: for that
-// time, which is long when others have the processors, it has no environment.
-// A kernel thread never has one, nor a program.
-func executes(pid int) bool {
+// inExec reports whether process pid is replacing its program right now. Until
+// that is done, which takes long on a busy machine, it has no environment. A kernel
+// thread never has one, and no program either.
+func inExec(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false

@@ -49,18 +49,18 @@ func IsContinue(sig os.Signal) bool { return isContinue(sig) }
 // reads or writes the terminal from the background.
 func StoppedForTerminal(sig int) bool { return stoppedForTerminal(sig) }
 
-// StopsInVain reports whether a stop by signal number sig is that of a key
-// which would have stopped nobody in our place: the system does not stop a
-// group when no shell is there to let it go on, as in a container's first
-// process or a terminal of its own. The server's group has us there.
+// StopsInVain reports whether a stop by signal number sig would have had no
+// effect without us. From the keyboard the system stops no orphaned group, one
+// that has no shell to continue it, such as that of a container's first process.
+// In its own group the server does stop, because we are its parent.
 func StopsInVain(sig int) bool { return stopsInVain(sig) }
 
 // IsHangup reports whether signal number sig is what the end of a terminal
 // sends.
 func IsHangup(sig int) bool { return isHangup(sig) }
 
-// Terminate and Continue are what ends a polite server, and lets a stopped one
-// see it.
+// Terminate asks a server to end; Continue lets a stopped one go on, so that it
+// sees that.
 var (
 	Terminate = terminate
 	Continue  = proceed

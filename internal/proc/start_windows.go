@@ -37,27 +37,9 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 	fail := func(err error) (process, error) {
 		return process{}, &os.PathError{Op: "exec", Path: c.Path, Err: err}
 	}
-	program, line, err := commandLine(c)
+	what, err := newTarget(c)
 	if err != nil {
 		return fail(err)
-	}
-	programPtr, err := windows.UTF16PtrFromString(program)
-	if err != nil {
-		return fail(err)
-	}
-	linePtr, err := windows.UTF16PtrFromString(line)
-	if err != nil {
-		return fail(err)
-	}
-	var dirPtr *uint16
-	if c.Dir != "" {
-		dir, err := filepath.Abs(c.Dir)
-		if err != nil {
-			return fail(err)
-		}
-		if dirPtr, err = windows.UTF16PtrFromString(dir); err != nil {
-			return fail(err)
-		}
 	}
 	if !hasConsole() {
 		flags |= windows.CREATE_NO_WINDOW
@@ -89,7 +71,7 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 	defer info.delete()
 	var child windows.ProcessInformation
 	create := func(info *startup) error {
-		return windows.CreateProcess(programPtr, linePtr, nil, nil, true, flags, &env[0], dirPtr, info.pointer(), &child)
+		return windows.CreateProcess(what.program, what.line, nil, nil, true, flags, &env[0], what.dir, info.pointer(), &child)
 	}
 	err = create(info)
 	if err == windows.ERROR_ACCESS_DENIED || err == windows.ERROR_NOT_SUPPORTED {
@@ -98,7 +80,7 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 		// made anew, since the system may have written into it.
 		if bare, errBare := newStartup(slots, inherited, 0); errBare == nil {
 			defer bare.delete()
-			if linePtr, errBare = windows.UTF16PtrFromString(line); errBare == nil && create(bare) == nil {
+			if what, errBare = newTarget(c); errBare == nil && create(bare) == nil {
 				_ = windows.CloseHandle(job)
 				job, err = 0, nil
 			}
@@ -111,6 +93,34 @@ func startWith(c Command, flags uint32, inherited []entry) (process, error) {
 	}
 	_ = windows.CloseHandle(child.Thread)
 	return process{id: int(child.ProcessId), handle: child.Process, job: job, before: before}, nil
+}
+
+// target is what is started, as the system takes it.
+type target struct {
+	program, line *uint16
+	dir           *uint16 // nil is ours
+}
+
+func newTarget(c Command) (t target, err error) {
+	program, line, err := commandLine(c)
+	if err != nil {
+		return t, err
+	}
+	if t.program, err = windows.UTF16PtrFromString(program); err != nil {
+		return t, err
+	}
+	if t.line, err = windows.UTF16PtrFromString(line); err != nil {
+		return t, err
+	}
+	if c.Dir == "" {
+		return t, nil
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return t, err
+	}
+	t.dir, err = windows.UTF16PtrFromString(dir)
+	return t, err
 }
 
 // hasConsole tells whether we are attached to a console, be it one without a

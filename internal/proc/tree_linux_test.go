@@ -172,8 +172,8 @@ func TestIsOf(t *testing.T) {
 		"a": true, "a:b": true, "b:a": true, "c:a:b": true,
 		"": false, "b": false, "ab": false, "b:ab": false, "aa:b": false,
 	} {
-		if got := isOf(value, "a"); got != want {
-			t.Errorf("isOf(%q, a) is %v", value, got)
+		if got := namesRun(value, "a"); got != want {
+			t.Errorf("namesRun(%q, a) is %v", value, got)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestExecutes(t *testing.T) {
 		"ours": os.Getpid(), "a child": r.Pid(), "one without an environment": cmd.Process.Pid,
 		"process 1": 1, "a kernel thread, or somebody's": 2, "nobody": 1 << 30,
 	} {
-		if executes(pid) {
+		if inExec(pid) {
 			t.Errorf("%s is said to replace its program", name)
 		}
 	}

@@ -105,7 +105,7 @@ func TestClientGoneSavesState(t *testing.T) {
 	f.CloseStdout()
 	f.CloseStdin()
 	f.WaitStderr("living: got TERM\n")
-	time.Sleep(3 * time.Second) // of 5
+	time.Sleep(3 * time.Second) // of the 5 s before it is killed
 	writeFile(t, path, "")
 	if got := f.WaitExit(); got != (Status{}) {
 		t.Errorf("%v, want success", got)
