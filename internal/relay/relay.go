@@ -1,6 +1,11 @@
 // Package relay copies between the client's wire and the pipes of a server
 // that may know nothing of wireguardrun: it lets the server's frames through
 // and diverts the rest.
+//
+// A server may have an extra pair of pipes beside those on its 0 and 1. Then the
+// client's bytes go to both inputs until the server shows on which pair it speaks
+// (see [Side]); the other pair's output is stray from then on. Each direction has
+// goroutines of its own, and memory is bounded whatever either side sends.
 package relay
 
 import (
@@ -42,7 +47,8 @@ const (
 	FromExtra  = "extra"
 )
 
-// Options say what is copied where.
+// Options say what is copied where. Stray and Note are called one at a time, with
+// the relay locked: of its methods they may call Inbound only.
 type Options struct {
 	// Wire is the client's, and WireOut the descriptor behind its writes, or
 	// None. They are borrowed; WireOut only by Start.
@@ -56,19 +62,20 @@ type Options struct {
 	EndStdin bool
 
 	Frame frame.Options
-	// Stray takes what is no frame, from FromStdout or FromExtra; it does not
-	// wait and does not keep p.
+	// Stray takes what is no frame; source is FromStdout or FromExtra. It must
+	// not wait and must not keep p.
 	Stray func(source string, p []byte)
 	// Pace, unless nil, may wait for room for n bytes of the output that has
 	// no frames, before they are given to Stray.
 	Pace func(n int)
-	// Note is told what is worth telling.
+	// Note is told what a person should know, once.
 	Note func(frame.Note)
-	// Failed is told that the wire fails, other than by a client that is gone.
+	// Failed is told that a direction of the wire has failed, other than by a
+	// client that is gone; at most once for each direction.
 	Failed func(error)
 }
 
-// Relay is a session's copying.
+// Relay copies for one session. Its methods may be called from any goroutine.
 type Relay struct {
 	o Options
 
@@ -96,7 +103,7 @@ type Relay struct {
 	moved atomic.Int64 // changes with what is read from the server or written to the client
 }
 
-// Start starts to copy.
+// Start starts to copy. [Relay.Drain] ends it.
 func Start(o Options) *Relay {
 	r := &Relay{o: o, conversation: frame.NewConversation(o.Frame), ended: make(chan struct{}), pages: pipes.None}
 	r.heard.L = &r.mu
@@ -120,7 +127,7 @@ func Start(o Options) *Relay {
 	return r
 }
 
-// Side returns what has been decided.
+// Side returns the side on which the server speaks, if it is decided.
 func (r *Relay) Side() Side {
 	r.mu.Lock()
 	defer r.mu.Unlock()

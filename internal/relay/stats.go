@@ -31,7 +31,7 @@ type Stats struct {
 // aware server once it is known to be one, counts in Bytes alone.
 type Traffic struct{ Frames, Bytes int64 }
 
-// Stats may be called at any time, and after Drain tells of the whole session.
+// Stats returns the counts so far; after Drain, those of the whole session.
 func (r *Relay) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
