@@ -106,7 +106,7 @@ func FuzzBatchLine(f *testing.F) {
 		}
 		body := strings.TrimPrefix(line, `cmd.exe /e:ON /v:OFF /d /c "`)
 		if body == line || !strings.HasSuffix(body, `"`) {
-			t.Fatalf("%q", line)
+			t.Fatalf("the command line is %q, want cmd.exe with one quoted command", line)
 		}
 		body = strings.ReplaceAll(body[:len(body)-1], `%%cd:~,%`, "P")
 		if strings.Contains(body, "%") {

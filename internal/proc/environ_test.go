@@ -39,7 +39,7 @@ func TestEnvironLeavesTheCallersArrayAlone(t *testing.T) {
 	array := []string{"A=1", "B=2", "untouched"}
 	Environ(array[:2], []string{"C=3"})
 	if array[2] != "untouched" {
-		t.Errorf("%q", array)
+		t.Errorf("the array behind the base is changed: %q", array)
 	}
 }
 

@@ -70,8 +70,8 @@ func eventually(t testing.TB, what string, ready func() bool) {
 	}
 }
 
-// awaitKeeper waits for the keeper, and until it is not to be surprised: it has
-// left what it was before.
+// awaitKeeper waits for a keeper that is none of but, and returns it. It is there
+// once it runs under its own name: then it can end a tree.
 func awaitKeeper(s *session, but ...int) int {
 	s.t.Helper()
 	var keepers []int

@@ -324,7 +324,7 @@ func TestParentIsLauncher(t *testing.T) {
 	}
 	run := watch(t, strconv.Itoa(askReport(s).Parent))
 	if got := ask(s, "out \"still here\\n\""); got != "still here" {
-		t.Errorf("%q", got)
+		t.Errorf("the server answered %q after its launcher's end", got)
 	}
 	s.ExpectLine("ok")
 	s.CloseStdin()

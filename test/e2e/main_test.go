@@ -5,8 +5,9 @@
 // binary under test, roles, what the suite needs from the machine) and
 // session_test.go (start a command, talk to it, wait for it).
 //
-// Rules: no sleeps, wait for something that the other side does; every wait
-// is limited by the harness; every process that a test starts is waited for.
+// Rules: wait for something that the other side does, and sleep only to show
+// that nothing happens; every wait is limited by the harness; every process that
+// a test starts is waited for.
 package e2e
 
 import (
