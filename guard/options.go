@@ -22,8 +22,8 @@ func newConfig(opts []Option) config {
 	return cfg
 }
 
-// Only claims stream s and leaves the other one alone. Given twice it claims
-// both, which is the default.
+// Only claims stream s and leaves the other one alone. Only(In) and Only(Out)
+// together claim both, which is the default.
 func Only(s Stream) Option {
 	return func(c *config) {
 		if int(s) < len(c.only) {

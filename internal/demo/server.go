@@ -51,7 +51,7 @@ var tools = map[string]func() error{
 func Role(name string) (code int, ok bool) {
 	switch name {
 	case roleServer:
-		return Server(), true
+		return serveHanded(), true
 	case roleNoise:
 		return exitCode(printStray(childPrint)), true
 	case roleThief:
@@ -62,10 +62,10 @@ func Role(name string) (code int, ok bool) {
 	return 0, false
 }
 
-// Server is the noisy server: it speaks on the wire that wireguardrun handed
+// serveHanded is the noisy server: it speaks on the wire that wireguardrun handed
 // down, or on descriptors 0 and 1 where there is none, until its input ends. It
 // returns the exit code.
-func Server() int {
+func serveHanded() int {
 	in, out := os.Getenv("WIREGUARDRUN_IN"), os.Getenv("WIREGUARDRUN_OUT")
 	if in == "" && out == "" {
 		return exitCode(serve(os.Stdin, os.Stdout))

@@ -68,7 +68,7 @@ type Options struct {
 	// Pace, unless nil, may wait for room for n bytes of the output that has
 	// no frames, before they are given to Stray.
 	Pace func(n int)
-	// Note is told what a person should know, once.
+	// Note is told what a person should know.
 	Note func(frame.Note)
 	// Failed is told that a direction of the wire has failed, other than by a
 	// client that is gone; at most once for each direction.

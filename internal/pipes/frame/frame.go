@@ -1,6 +1,10 @@
 // Package frame tells protocol messages from everything else that a server
 // prints: bytes in; frames, stray bytes and notes out.
 //
+// Of frames in lines, a clean one has its line to itself, a glued one shares it
+// with noise, and a joined one was printed over several lines. A copy is a message
+// that the server has logged beside sending it.
+//
 // The package is pure. It does no I/O, starts no goroutine and asks for no
 // time: whoever calls it hands in the time, asks for the next Deadline and
 // comes back with Tick. One Conversation follows what the client says, one
@@ -147,7 +151,7 @@ const (
 	NoteUnknownProtocol
 )
 
-// Note is something that a person should be told, once.
+// Note is something that a person should be told.
 type Note struct {
 	Kind   NoteKind
 	Repair Repair // of NoteRepair
