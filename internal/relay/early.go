@@ -18,24 +18,55 @@ const (
 // whether they answer anything. It may be an aware server's print, or the first
 // words of a server that speaks there: what it reads next shows which.
 type early struct {
+	parts []part
+	size  int // of all parts, in bytes
+	since time.Time
+	over  bool // it waits no longer
+}
+
+// part is messages, or what has come behind them and is stray.
+type part struct {
 	text   []byte
 	frames int64
-	since  time.Time
-	over   bool // it waits no longer
+	stray  bool
+}
+
+func (e *early) waits() bool { return len(e.parts) > 0 }
+
+func (e *early) add(p []byte, frames int64, stray bool) {
+	if !e.waits() || e.parts[len(e.parts)-1].stray != stray {
+		e.parts = append(e.parts, part{stray: stray})
+	}
+	last := &e.parts[len(e.parts)-1]
+	last.text = append(last.text, p...)
+	last.frames += frames
+	e.size += len(p)
 }
 
 // takeEarly returns what has waited, once.
-func (o *output) takeEarly() (text []byte, frames int64) {
-	text, frames = o.early.text, o.early.frames
-	o.early.text, o.early.frames = nil, 0
-	return text, frames
+func (o *output) takeEarly() []part {
+	parts := o.early.parts
+	o.early.parts, o.early.size = nil, 0
+	return parts
+}
+
+// passEarly puts what has waited on the wire.
+func (o *output) passEarly() {
+	for _, p := range o.takeEarly() {
+		if p.stray {
+			o.divert(p.text)
+			continue
+		}
+		o.frames += p.frames
+		o.batch = append(o.batch, p.text...)
+	}
 }
 
 // judge decides for what waits, if it is time, and puts it on the wire unless
 // it is stray. It is called with the relay's lock held.
 func (o *output) judge(now time.Time) {
 	r, e := o.r, &o.early
-	if len(e.text) == 0 {
+	if !e.waits() {
 		return
 	}
 	if r.side == Undecided {
@@ -43,14 +74,12 @@ func (o *output) judge(now time.Time) {
 			e.since = now
 		}
 		unread := r.inbound.Load() > 0 && !r.stdin.touched() && !r.in.touched()
-		if unread && !e.over && len(e.text) <= earlyMax && now.Sub(e.since) < earlyLimit {
+		if unread && !e.over && e.size <= earlyMax && now.Sub(e.since) < earlyLimit {
 			return
 		}
 		r.decideEarly()
 	}
-	text, frames := o.takeEarly() // nothing, if it was stray
-	o.frames += frames
-	o.batch = append(o.batch, text...)
+	o.passEarly() // nothing, if it was stray
 }
 
 // decideEarly decides by what the server has read: if it has read nothing, it
@@ -68,7 +97,7 @@ func (r *Relay) decideEarly() {
 
 // nextLook returns when to look again, where the scanner wants to at next.
 func (o *output) nextLook(next, now time.Time) time.Time {
-	if look := now.Add(earlyLook); len(o.early.text) > 0 && (next.IsZero() || look.Before(next)) {
+	if look := now.Add(earlyLook); o.early.waits() && (next.IsZero() || look.Before(next)) {
 		return look
 	}
 	return next

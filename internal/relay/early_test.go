@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,13 +10,13 @@ import (
 
 // tooEarly is a session whose server has printed before it has read anything of
 // what the client has said.
-func tooEarly(t *testing.T, said, early string) *session {
+func tooEarly(t *testing.T, said, early string, change ...func(*Options)) *session {
 	t.Helper()
 	needsUnread(t)
 	limit := earlyLimit
 	t.Cleanup(func() { earlyLimit = limit })
 	earlyLimit = time.Hour
-	s := newSession(t, true)
+	s := newSession(t, true, change...)
 	s.write(s.client.out, said)
 	s.awaitUnread(s.std.in)
 	s.awaitUnread(s.pair.in)
@@ -23,7 +24,7 @@ func tooEarly(t *testing.T, said, early string) *session {
 	s.await("the print waits", func() bool {
 		s.relay.mu.Lock()
 		defer s.relay.mu.Unlock()
-		return string(s.relay.stdout.early.text) == early
+		return s.relay.stdout.early.size == len(early)
 	})
 	return s
 }
@@ -98,4 +99,32 @@ func TestTheServerSpeaksFirst(t *testing.T) {
 	s.write(s.std.out, "220 ready\n")
 	s.read(s.client.in, "220 ready\n")
 	s.wantSide(Unmodified)
+}
+
+// What has waited goes before what ends the waiting.
+func TestAnEarlyPrintGoesFirst(t *testing.T) {
+	const print = `{"level":"info"}` + "\n"
+	s := tooEarly(t, request, print, func(o *Options) { o.Frame.Framing = frame.JSON })
+	s.write(s.std.out, response)
+	s.read(s.client.in, print+response)
+	s.wantSide(Unmodified)
+}
+
+// Stray bytes stay in order, whatever the first of them is taken for at first.
+func TestAnEarlyPrintAndNoise(t *testing.T) {
+	const said, print = `{"ask":1}` + "\n", `{"level":"info"}` + "\nready\n" + `{"level":"info"}` + "\n"
+	t.Run("stray", func(t *testing.T) {
+		s := tooEarly(t, said, print)
+		s.read(s.pair.in, said)
+		s.awaitStray(print)
+		s.wantSide(Aware)
+	})
+	t.Run("of an unmodified server", func(t *testing.T) {
+		s := tooEarly(t, said, print)
+		s.read(s.std.in, said)
+		s.read(s.client.in, strings.ReplaceAll(print, "ready\n", ""))
+		s.awaitStray("ready\n")
+		s.wantSide(Unmodified)
+		s.awaitFrames(2)
+	})
 }

@@ -185,8 +185,8 @@ func (o *output) scan(look func(now time.Time)) {
 // surrender diverts what has not gone anywhere yet: this is not the server's
 // side. A scanner that is looking does it afterwards.
 func (o *output) surrender() {
-	if text, _ := o.takeEarly(); len(text) > 0 {
-		o.divert(text)
+	for _, p := range o.takeEarly() {
+		o.divert(p.text)
 	}
 	if !o.looking {
 		o.scanner.Surrender()
@@ -204,10 +204,11 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 	case kind == frame.Response:
 		r.decideByReading()
 	default:
-		o.early.text = append(o.early.text, p...)
-		if kind != frame.RawBytes {
-			o.early.frames++
+		frames := int64(1)
+		if kind == frame.RawBytes {
+			frames = 0
 		}
+		o.early.add(p, frames, false)
 		o.judge(time.Now())
 		return
 	}
@@ -215,6 +216,7 @@ func (o *output) frame(p []byte, kind frame.FrameKind) {
 		o.divert(p)
 		return
 	}
+	o.passEarly()
 	if kind != frame.RawBytes {
 		o.frames++
 	}
@@ -232,8 +234,15 @@ func (r *Relay) decideByReading() {
 	}
 }
 
-// divert takes what is no frame of the wire, with the relay's lock held.
-func (o *output) divert(p []byte) { o.r.o.Stray(o.source, p) }
+// divert takes what is no frame of the wire, with the relay's lock held. It
+// stays behind what waits, which may be stray too.
+func (o *output) divert(p []byte) {
+	if o.early.waits() {
+		o.early.add(p, 0, true)
+		return
+	}
+	o.r.o.Stray(o.source, p)
+}
 
 // answers reports whether a frame of a kind shows that the server serves.
 func (r *Relay) answers(kind frame.FrameKind) bool {
@@ -280,7 +289,7 @@ func (o *output) end() {
 	o.scan(func(now time.Time) {
 		o.scanner.Close(now)
 		if o.side == Aware { // nobody has the extra pair any more
-			if len(r.stdout.early.text) > 0 {
+			if r.stdout.early.waits() {
 				r.decideEarly()
 			}
 			r.decideLocked(Unmodified)

@@ -235,7 +235,7 @@ func (r *Relay) decideLocked(side Side) {
 	if side == Unmodified {
 		r.out.surrender()
 		r.in.mute()
-		if len(r.stdout.early.text) > 0 {
+		if r.stdout.early.waits() {
 			go r.stdout.tick()
 		}
 		return
