@@ -73,7 +73,7 @@ func (o *output) judge(now time.Time) {
 		if e.since.IsZero() {
 			e.since = now
 		}
-		unread := r.inbound.Load() > 0 && !r.stdin.touched() && !r.in.touched()
+		unread := r.inbound.Load() > 0 && r.stdin.intact() && r.in.intact()
 		if unread && !e.over && e.size <= earlyMax && now.Sub(e.since) < earlyLimit {
 			return
 		}

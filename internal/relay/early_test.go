@@ -13,9 +13,7 @@ import (
 func tooEarly(t *testing.T, said, early string, change ...func(*Options)) *session {
 	t.Helper()
 	needsUnread(t)
-	limit := earlyLimit
-	t.Cleanup(func() { earlyLimit = limit })
-	earlyLimit = time.Hour
+	longEarly(t)
 	s := newSession(t, true, change...)
 	s.write(s.client.out, said)
 	s.awaitUnread(s.std.in)
@@ -27,6 +25,13 @@ func tooEarly(t *testing.T, said, early string, change ...func(*Options)) *sessi
 		return s.relay.stdout.early.size == len(early)
 	})
 	return s
+}
+
+// longEarly makes output wait until it is known what to do with it.
+func longEarly(t *testing.T) {
+	limit := earlyLimit
+	t.Cleanup(func() { earlyLimit = limit })
+	earlyLimit = time.Hour
 }
 
 // What is printed before anything was read is stray if the extra pair is what
@@ -127,4 +132,20 @@ func TestAnEarlyPrintAndNoise(t *testing.T) {
 		s.wantSide(Unmodified)
 		s.awaitFrames(2)
 	})
+}
+
+// Nothing waits for what can't be seen, as on Windows.
+func TestAPrintWhereReadingIsNotTold(t *testing.T) {
+	longEarly(t)
+	s := newSession(t, true, func(o *Options) { o.Frame.Framing = frame.Raw })
+	for _, in := range []*input{s.relay.stdin, s.relay.in} {
+		in.mu.Lock()
+		in.closed = true // without a descriptor that could tell
+		in.mu.Unlock()
+	}
+	s.write(s.client.out, "hello\n")
+	s.await("the client is heard", func() bool { return s.relay.Inbound() > 0 })
+	s.write(s.std.out, "hello yourself\n")
+	s.read(s.client.in, "hello yourself\n")
+	s.wantSide(Unmodified)
 }

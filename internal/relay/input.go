@@ -197,7 +197,15 @@ func (in *input) drained() bool {
 	return known && n == 0
 }
 
-// touched reports whether somebody has read of the input.
+// intact reports whether it is certain that nobody has read of the input.
+func (in *input) intact() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n, known := in.unread()
+	return known && uint64(n) >= in.written
+}
+
+// touched reports whether it is certain that somebody has.
 func (in *input) touched() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
