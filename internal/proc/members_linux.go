@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -83,10 +84,9 @@ func (t Tree) groupHolds(objects []Object) bool {
 	}
 	members, known := t.members()
 	for _, pid := range members {
-		dir := fmt.Sprintf("/proc/%d/fd", pid)
-		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) == 0 {
-			return true // not for us to see, or its first thread has ended
+		dir, entries, err := descriptors(pid)
+		if err != nil {
+			return true // not for us to see
 		}
 		for _, e := range entries {
 			if id, err := pipes.IdentifyPath(dir + "/" + e.Name()); err == nil && wanted[id] {
@@ -95,6 +95,22 @@ func (t Tree) groupHolds(objects []Object) bool {
 		}
 	}
 	return !known
+}
+
+// descriptors returns the directory that shows what process pid has open. That
+// of its first thread is empty once that thread has ended.
+func descriptors(pid int) (dir string, entries []os.DirEntry, err error) {
+	dir = fmt.Sprintf("/proc/%d/fd", pid)
+	if entries, err = os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return dir, entries, err
+	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/fd", pid))
+	for _, dir = range threads {
+		if entries, err = os.ReadDir(dir); err != nil || len(entries) > 0 {
+			break
+		}
+	}
+	return dir, entries, err
 }
 
 // members returns the living members of the server's group. They are not known

@@ -166,6 +166,37 @@ func TestGroupHolds(t *testing.T) {
 	}
 }
 
+// Who has closed all that it had holds nothing.
+func TestGroupHoldsNothing(t *testing.T) {
+	// What the tests were started with is not for their children.
+	for fd := 3; fd < 1024; fd++ {
+		unix.CloseOnExec(fd)
+	}
+	cmd := exec.Command("sh", "-c", "exec sleep 1000 <&- >&- 2>&-")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	tree := Tree{group: cmd.Process.Pid, run: "none"}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", cmd.Process.Pid))
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("it does not close what it has: %v, %v", open, err)
+		}
+		if len(open) == 0 {
+			break
+		}
+	}
+	if !tree.GroupAlive() || tree.GroupHolds(ObjectOf(pipes.Handle(in.(*os.File).Fd()))) {
+		t.Error("it holds a pipe that it has closed")
+	}
+}
+
 // A run is in the list by its whole name.
 func TestIsOf(t *testing.T) {
 	for value, want := range map[string]bool{
