@@ -356,16 +356,11 @@ func TestBadStdout(t *testing.T) {
 		wantStderr(s, "alive\nserver: answer: write wire out: no space left on device\n")
 	})
 	t.Run("full disk, for the last bytes of a relay", func(t *testing.T) {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Skip("there is no /dev/full")
-		}
-		defer full.Close()
 		// They are on their way to the client when the server has ended: the
 		// pipe is kept, and more may follow on their line.
 		script := `read ping; printf '%s' "$1"; sleep 60 & exit 3`
 		s := start(t, Options{
-			Flags: []string{"--wire=stdio"}, Stdout: full,
+			Flags: []string{"--wire=stdio"}, Stdout: fullDisk(t),
 			Command: []string{"sh", "-c", script, "sh", strings.TrimSpace(pong)},
 		})
 		s.Send(ping)
@@ -403,14 +398,7 @@ func TestBadStdout(t *testing.T) {
 func TestBadWireOfARelay(t *testing.T) {
 	for _, wire := range []string{"auto", "stdio"} {
 		t.Run(wire+"/full disk", func(t *testing.T) {
-			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if errors.Is(err, fs.ErrNotExist) {
-				t.Skip("there is no /dev/full")
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			defer full.Close()
-			s := start(t, Options{Stdout: full, Flags: []string{"--wire=" + wire}, Command: []string{"sh", "-c", `read x; echo "$x"; exec sleep 60`}})
+			s := start(t, Options{Stdout: fullDisk(t), Flags: []string{"--wire=" + wire}, Command: []string{"sh", "-c", `read x; echo "$x"; exec sleep 60`}})
 			s.Send(pong)
 			s.ExpectExit(Status{Code: 125})
 			wantStderr(s, "wireguardrun: cannot write to standard output, so the server is ended: no space left on device\n"+
