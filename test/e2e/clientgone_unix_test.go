@@ -265,12 +265,24 @@ func startUnderParent(t *testing.T, o Options, args ...string) *family {
 	return f
 }
 
+// isWatched waits until wireguardrun has found out that its parent is the client.
+// The server, which is to stay at TERM, may be ready earlier; a signal is passed
+// on only later.
+func (f *family) isWatched() {
+	f.t.Helper()
+	if err := unix.Kill(number(ask(f.session, "parent")), unix.SIGTERM); err != nil {
+		f.t.Fatal(err)
+	}
+	f.WaitStderr("got TERM\n")
+}
+
 // The client's death is enough, whoever else has the ends of its pipes.
 func TestParentGone(t *testing.T) {
 	for _, kind := range []string{"pipes", "sockets"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			f := startUnderParent(t, Options{Flags: []string{"--stop-timeout=200ms"}}, kind)
+			f := startUnderParent(t, Options{Flags: []string{"--stop-timeout=200ms"}, RoleArgs: []string{"term:stay"}}, kind)
+			f.isWatched()
 			f.Signal(unix.SIGKILL)
 			f.WaitStderr(saysParent)
 			f.isGone(0)
@@ -281,7 +293,8 @@ func TestParentGone(t *testing.T) {
 // HUP ignored or not: a client that holds the wire is the client.
 func TestParentGoneUnderNohup(t *testing.T) {
 	t.Parallel()
-	f := startUnderParent(t, prepared(Options{Flags: []string{"--stop-timeout=200ms"}, Role: living}, "ignore:1"))
+	f := startUnderParent(t, prepared(Options{Flags: []string{"--stop-timeout=200ms"}, Role: living, RoleArgs: []string{"term:stay"}}, "ignore:1"))
+	f.isWatched()
 	f.Signal(unix.SIGKILL)
 	f.WaitStderr(saysParent)
 	f.isGone(0)
