@@ -32,7 +32,7 @@ func (l *life) strayed(source string, p []byte, silent bool) {
 	what := "more than messages"
 	switch {
 	case looksLikeMessage(p):
-		what = "what is not quite a message (a log of one, a part, or a wrong length)"
+		what = "what looks like a message and can't pass as one (a log or a part of one, a wrong length, or a print of a server that speaks on descriptor WIREGUARDRUN_OUT)"
 	case silent:
 		what += " (if the server is to speak first, in a protocol of its own: --framing=raw)"
 	}
@@ -48,8 +48,10 @@ func (l *life) account(o *outlets) {
 	}
 	s := l.relay.Stats()
 	if silentServer(s) {
-		withStatus(l.say.warn(), l.ending.status).Str(hintField, silence(s, o)).
-			Msg("the server has ended without sending a message")
+		if hint := l.silence(s, o); hint != "" {
+			withStatus(l.say.warn(), l.ending.status).Str(hintField, hint).
+				Msg("the server has ended without sending a message")
+		}
 	}
 	var repaired int64
 	for _, n := range s.Repairs {
@@ -60,6 +62,10 @@ func (l *life) account(o *outlets) {
 	stray := int64(stdout.Bytes + extra.Bytes)
 	if s.Side == relay.Aware && totals.Dropped == 0 || stray+repaired+s.Glued+s.Joined+s.TooLong == 0 {
 		return
+	}
+	unanswered := s.Unanswered
+	if l.clientGone {
+		unanswered = 0 // and no wonder
 	}
 	event := l.say.info().Int64("messages", s.Outbound.Frames)
 	for _, n := range []struct {
@@ -73,6 +79,7 @@ func (l *life) account(o *outlets) {
 		{"joined", s.Joined},
 		{"too_long", s.TooLong},
 		{"half", s.Half},
+		{"unanswered", unanswered},
 		{"dropped_bytes", int64(totals.Dropped)},
 	} {
 		if n.count > 0 {
@@ -89,13 +96,16 @@ func silentServer(s relay.Stats) bool {
 }
 
 // silence is the hint for a server that has sent no message: what it may have done
-// instead.
-func silence(s relay.Stats, o *outlets) string {
+// instead. Of one that a signal has ended there may be nothing to say.
+func (l *life) silence(s relay.Stats, o *outlets) string {
+	failed := l.ending.by == byItself && l.ending.status != (proc.Status{})
 	switch {
 	case o.lookalike.Load():
 		return "its standard error has text that looks like messages: they belong on its standard output"
-	case s.ReadNothing:
+	case s.ReadNothing && !failed:
 		return "it has read nothing of its standard input: does it need a flag to speak over stdin and stdout?"
+	case l.ending.by == bySignal:
+		return ""
 	}
 	return "what it has printed on standard error may tell why"
 }

@@ -49,6 +49,8 @@ type passed struct {
 	Copies  int64            `json:"copies"`  // logged messages that were diverted
 	TooLong int64            `json:"too_long"`
 	Half    int64            `json:"half"` // messages that the server's end has cut off
+
+	Unanswered *int64 `json:"unanswered,omitempty"` // requests of the client
 }
 
 // traffic is one direction. Bytes that pass unread, those of an aware server,
@@ -94,6 +96,9 @@ func newPassed(s relay.Stats) *passed {
 		In: traffic(s.Inbound), Out: traffic(s.Outbound), Lost: s.Lost,
 		Repairs: map[string]int64{},
 		Glued:   s.Glued, Joined: s.Joined, Copies: s.Copies, TooLong: s.TooLong, Half: s.Half,
+	}
+	if s.Unanswered >= 0 {
+		p.Unanswered = &s.Unanswered
 	}
 	for kind, n := range s.Repairs {
 		if n > 0 {

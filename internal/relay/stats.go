@@ -24,6 +24,10 @@ type Stats struct {
 	Copies  int64                // logged messages that were diverted
 	TooLong int64                // messages over the limit that were diverted
 	Half    int64                // messages cut off by the server's end that were diverted
+
+	// Unanswered is how many requests of the client have had no answer; -1
+	// where answers are not looked for, as those of an aware server.
+	Unanswered int64
 }
 
 // Traffic is one direction. Frames are those that the relay has told from each
@@ -43,6 +47,10 @@ func (r *Relay) Stats() Stats {
 		Outbound:    Traffic{0, r.outbound.Load()},
 		Lost:        r.lost.Load(),
 		ReadNothing: r.readNothing.Load(),
+	}
+	s.Unanswered = -1
+	if r.side != Aware && r.conversation.Tracking() && framing != frame.JSON {
+		s.Unanswered = r.conversation.Unanswered()
 	}
 	s.add(r.stdout)
 	if r.out != nil {

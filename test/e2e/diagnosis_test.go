@@ -67,6 +67,23 @@ func TestStrayIsTold(t *testing.T) {
 	}
 }
 
+// A response in which another print has landed is stray, and the request is told
+// to have no answer.
+func TestTornResponse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "summary")
+	torn := strings.TrimSuffix(pong, "}\n")
+	s := startSteps(t, []string{"--summary=" + file}, "["+out(torn)+","+out("a print\n")+","+out("}\n")+"]")
+	s.Send(ping)
+	s.ExpectEnd()
+	s.ExpectExit(Status{})
+	if want := " unanswered=1\n"; !strings.HasSuffix(s.Stderr(), want) {
+		t.Errorf("standard error has\n%s\nwhich does not end with\n%s", s.Stderr(), want)
+	}
+	if got := readSummary(t, file); got.Unanswered != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestStrayLogOfARelay(t *testing.T) {
 	s := startSteps(t, []string{"--stray=log", "--log-format=json"}, "["+out("one\r\ntwo")+","+out("\n"+pong)+"]")
 	s.Send(ping)
@@ -133,7 +150,7 @@ type sessionSummary struct {
 	In, Out                                 struct{ Frames, Bytes int64 }
 	Stray                                   map[string]struct{ Bytes, Lines int64 }
 	Repairs                                 map[string]int64
-	Glued, Copies, Dropped                  int64
+	Glued, Copies, Dropped, Unanswered      int64
 	Exit                                    struct{ Code, Signal int }
 	EndedBy                                 string `json:"ended_by"`
 	Seconds                                 float64

@@ -274,6 +274,18 @@ func (c *Conversation) answered(id uint64) {
 	delete(c.older, id)
 }
 
+// Unanswered returns how many requests of the client are open: all of them, as
+// long as that is no more than maxOpen/2.
+func (c *Conversation) Unanswered() int64 {
+	n := len(c.open)
+	for id := range c.older {
+		if _, again := c.open[id]; !again {
+			n++
+		}
+	}
+	return int64(n)
+}
+
 func leadingSpace(b []byte) int {
 	i := 0
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {
