@@ -35,9 +35,12 @@ func putBack(off bool) error {
 		return withHint(fmt.Errorf("attach: %w", err), "use one version of wireguardrun for both")
 	}
 	handover.Clear()
-	if err := rec.Check(pipes.Standard(0), pipes.Standard(1)); err != nil {
-		if rec.Mode == handover.Auto {
-			return nil // 0 and 1 carry the wire too
+	stdin, stdout := pipes.Standard(0), pipes.Standard(1)
+	if err := rec.Check(stdin, stdout); err != nil {
+		// In auto 0 and 1 carry the wire too. Whoever has replaced both has
+		// a session of its own; one alone was redirected by mistake.
+		if rec.Mode == handover.Auto && rec.Stdin.Is(stdin) == rec.Stdout.Is(stdout) {
+			return nil
 		}
 		return withHint(fmt.Errorf("attach: %w", err),
 			"a launcher in between lost or reused the descriptors, or redirected stdin or stdout; attach before it does")

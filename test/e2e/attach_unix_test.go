@@ -76,6 +76,11 @@ func TestAttachRefused(t *testing.T) {
 			}
 		})
 	}
+	t.Run("stdout redirected, in auto", func(t *testing.T) {
+		o := launcher(`exec "$0" attach -- "$@" >"$FILE"`, Options{Env: []string{"FILE=" + file}, Flags: []string{"--wire=auto"}})
+		stdout, stderr, status := run(t, o, "")
+		wantFailure(t, stdout, stderr, status, 125, "(stdout, descriptor 1)")
+	})
 	t.Run("with --wire=stdio", func(t *testing.T) {
 		o := launcher(`exec "$0" attach -- "$@"`, Options{Flags: []string{"--wire=stdio"}})
 		stdout, stderr, status := run(t, o, "")
