@@ -93,6 +93,10 @@ type config struct {
 	WatchParent bool          // our parent's end may be the client's
 	Keeper      bool          // a second process ends the tree if we are killed
 
+	// Idle are the flags of the command line, "--glued" for one, that have no
+	// effect beside the others.
+	Idle []string
+
 	LogLevel  zerolog.Level
 	LogFormat logFormat
 	Off       bool     // WIREGUARDRUN_OFF: exec Argv bare
@@ -368,6 +372,11 @@ func settle(cmd command, given flags, argv []string) (invocation, error) {
 		}
 	}
 	c.Frame.Repair = !noRepair
+	for _, s := range settings {
+		if c.Wire == wireFds && *s.flag != "" && slices.Contains(relayFlags, s.name) {
+			c.Idle = append(c.Idle, "--"+s.name)
+		}
+	}
 	for _, pair := range given.Env {
 		if err := c.addEnv(pair); err != nil {
 			return invocation{}, fmt.Errorf("--env=%s: %w", pair, err)
@@ -395,6 +404,9 @@ func settle(cmd command, given flags, argv []string) (invocation, error) {
 	}
 	return inv, nil
 }
+
+// relayFlags say what a relay does with messages.
+var relayFlags = []string{"framing", "glued", "no-repair", "strict-ids", "max-frame"}
 
 // setting is a flag that the environment may also give.
 type setting struct {

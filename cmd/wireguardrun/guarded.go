@@ -61,6 +61,10 @@ func (l *life) session() proc.Status {
 		return failed(err)
 	}
 	l.say = o.say
+	if len(cfg.Idle) > 0 {
+		l.say.warn().Str(hintField, "leave out what is not needed: --wire=fds, or these").
+			Msg(strings.Join(cfg.Idle, ", ") + ": without effect, since with --wire=fds nothing looks at the messages")
+	}
 	if cfg.Wire == wireFds {
 		// A relay reads the terminal itself, so there the foreground stays ours.
 		l.terminal = proc.ForegroundTerminal()

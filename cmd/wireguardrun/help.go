@@ -90,6 +90,8 @@ Flags:
 
 Example, as the last line of a script:
   exec wireguardrun attach -- node server.js
+which is run by:
+  wireguardrun --wire=fds -- sh script.sh
 `
 
 const demoHelp = `Usage: wireguardrun demo [flags]

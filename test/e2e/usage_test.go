@@ -167,3 +167,23 @@ func TestMessages(t *testing.T) {
 		}
 	})
 }
+
+// A flag that is of no use beside another is told, and the server is started.
+func TestFlagsWithoutEffect(t *testing.T) {
+	const told = ": without effect, since with --wire=fds nothing looks at the messages"
+	for flags, want := range map[string]string{
+		"--wire=fds --strict-ids --stray=null --glued=divert": "--glued, --strict-ids" + told,
+		"--wire=fds --stray=null":                             "",
+		"--wire=auto --strict-ids --glued=divert":             "",
+	} {
+		t.Run(flags, func(t *testing.T) {
+			s := start(t, Options{Flags: strings.Fields(flags), Role: server, Env: []string{"WIREGUARDRUN_FRAMING=headers"}})
+			s.CloseStdin()
+			s.ExpectEnd()
+			s.ExpectExit(Status{})
+			if got := s.Stderr(); want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("standard error has %q", got)
+			}
+		})
+	}
+}
