@@ -12,6 +12,8 @@ import (
 // Here only the group is known. FreeBSD's reaper keeps the rest among our own
 // descendants; the environment of others is not for everyone to read.
 
+func (t Tree) outside() []int { return slices.Collect(t.leftGroup()) }
+
 func (t Tree) leftGroup() iter.Seq[int] { return slices.Values(descendants(t.group)) }
 
 // groupAlive counts a member that has ended and was not waited for as well.

@@ -12,6 +12,8 @@ import (
 // stateZombie is SZOMB of sys/proc.h, which is not in x/sys.
 const stateZombie = 5
 
+func (t Tree) outside() []int { return slices.Collect(t.leftGroup()) }
+
 func (t Tree) leftGroup() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		all, _ := processes()

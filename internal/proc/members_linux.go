@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,26 @@ import (
 
 	"github.com/wireguardrun/wireguardrun/internal/pipes"
 )
+
+// outside lists those of the tree whom a signal to the server's group does not
+// reach now: leftGroup, and who has left the group while that was found out.
+func (t Tree) outside() []int {
+	members, _ := t.members()
+	pids := slices.Collect(t.leftGroup())
+	return append(pids, t.goneFrom(members, pids)...)
+}
+
+// goneFrom returns those who were members of the group, are none any more and
+// are not among known.
+func (t Tree) goneFrom(members, known []int) (pids []int) {
+	for _, pid := range members {
+		group, err := unix.Getpgid(pid)
+		if err == nil && group != t.group && !slices.Contains(known, pid) && t.marked(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
 
 // leftGroup goes through the processes of the tree that are not in the server's
 // group: those that carry the run's mark, and those that descend from us, since a

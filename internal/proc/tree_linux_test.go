@@ -64,6 +64,14 @@ func TestTreeMembers(t *testing.T) {
 			t.Errorf("%d in %v, want %v", pid, got, want)
 		}
 	}
+	// As if they had been in the group a moment ago.
+	were := []int{r.Pid(), memberPid, strayPid, barePid, ownPid}
+	if got := tree.goneFrom(were, nil); !slices.Equal(got, []int{strayPid}) {
+		t.Errorf("%v have left, want %d", got, strayPid)
+	}
+	if got := tree.goneFrom(were, got); len(got) > 0 {
+		t.Errorf("%v have left and are known", got)
+	}
 	k.Dismiss()
 	k.Wait()
 	endStray()

@@ -4,7 +4,6 @@ package proc
 
 import (
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -22,9 +21,9 @@ func (t Tree) signal(sig os.Signal) {
 		return
 	}
 	// All at one time, and nobody twice who leaves the group meanwhile.
-	strays := slices.Collect(t.leftGroup())
+	outside := t.outside()
 	_ = unix.Kill(-t.group, s)
-	for _, pid := range strays {
+	for _, pid := range outside {
 		_ = unix.Kill(pid, s)
 	}
 }
