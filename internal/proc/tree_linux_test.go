@@ -220,13 +220,31 @@ func TestIsOf(t *testing.T) {
 // Nobody is waited for who has no environment, or none that we may see.
 func TestExecutes(t *testing.T) {
 	c := asRole(t, "copy")
-	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	cmd := exec.CommandContext(t.Context(), "cat")
 	cmd.Env = []string{}
+	in, err := cmd.StdinPipe() // at whose end it ends
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	defer func() { _ = in.Close(); _ = cmd.Wait() }()
 	r := launch(t, c)
+	// Both have replaced their program for good when they have copied a byte.
+	for _, copies := range []struct {
+		in  io.Writer
+		out io.Reader
+	}{{in, out}, {r.in, r.out}} {
+		_, err := io.WriteString(copies.in, "x")
+		if _, readErr := copies.out.Read(make([]byte, 1)); err != nil || readErr != nil {
+			t.Fatal(err, readErr)
+		}
+	}
 	for name, pid := range map[string]int{
 		"ours": os.Getpid(), "a child": r.Pid(), "one without an environment": cmd.Process.Pid,
 		"process 1": 1, "a kernel thread, or somebody's": 2, "nobody": 1 << 30,
