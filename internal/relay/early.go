@@ -73,8 +73,8 @@ func (o *output) judge(now time.Time) {
 		if e.since.IsZero() {
 			e.since = now
 		}
-		unread := r.inbound.Load() > 0 && r.stdin.intact() && r.in.intact()
-		if unread && !e.over && e.size <= earlyMax && now.Sub(e.since) < earlyLimit {
+		patient := !e.over && e.size <= earlyMax && now.Sub(e.since) < earlyLimit
+		if patient && r.inbound.Load() > 0 && r.allUnread() {
 			return
 		}
 		r.decideEarly()
@@ -82,10 +82,22 @@ func (o *output) judge(now time.Time) {
 	o.passEarly() // nothing, if it was stray
 }
 
+// allUnread reports whether it is certain that the server has read nothing.
+func (r *Relay) allUnread() bool {
+	for _, in := range []*input{r.stdin, r.in} {
+		if read, known := in.touched(); read || !known {
+			return false
+		}
+	}
+	return true
+}
+
 // decideEarly decides by what the server has read: if it has read nothing, it
 // speaks on standard output without being asked.
 func (r *Relay) decideEarly() {
-	switch stdin, in := r.stdin.touched(), r.in.touched(); {
+	stdin, _ := r.stdin.touched()
+	in, _ := r.in.touched()
+	switch {
 	case !in:
 		r.decideLocked(Unmodified)
 	case !stdin:

@@ -197,20 +197,17 @@ func (in *input) drained() bool {
 	return known && n == 0
 }
 
-// intact reports whether it is certain that nobody has read of the input.
-func (in *input) intact() bool {
+// touched reports whether somebody has read of the input, and whether that can be
+// told.
+func (in *input) touched() (read, known bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	n, known := in.unread()
-	return known && uint64(n) >= in.written
+	return in.touchedLocked()
 }
 
-// touched reports whether it is certain that somebody has.
-func (in *input) touched() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
+func (in *input) touchedLocked() (read, known bool) {
 	n, known := in.unread()
-	return known && uint64(n) < in.written
+	return known && uint64(n) < in.written, known
 }
 
 // untouched reports whether the server has left something in the pipe.
@@ -229,8 +226,8 @@ func (in *input) anyRead() (read bool, since time.Time, known bool) {
 	if in.ended || in.broken || in.written == 0 {
 		return false, in.since, false
 	}
-	n, known := in.unread()
-	return uint64(n) < in.written, in.since, known
+	read, known = in.touchedLocked()
+	return read, in.since, known
 }
 
 // unread returns how many bytes the pipe holds, and whether that can be told.
