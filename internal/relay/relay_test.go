@@ -300,15 +300,22 @@ func needsUnread(t *testing.T) {
 	}
 }
 
-// A server that has read the extra pair and logs a reply on its standard
-// output is aware.
-func TestALogOfAReplyIsStray(t *testing.T) {
+// withLoggedReply is a session whose server has read the extra pair and has logged
+// a reply on its standard output.
+func withLoggedReply(t *testing.T) *session {
+	t.Helper()
 	needsUnread(t)
 	s := newSession(t, true)
 	s.write(s.client.out, request)
 	s.read(s.pair.in, request)
 	s.awaitUnread(s.std.in)
 	s.write(s.std.out, response)
+	return s
+}
+
+// Such a server is aware.
+func TestALogOfAReplyIsStray(t *testing.T) {
+	s := withLoggedReply(t)
 	s.write(s.pair.out, response+notice)
 	s.read(s.client.in, response+notice)
 	s.wantSide(Aware)
@@ -351,12 +358,7 @@ func TestALastFrameWithoutLineEndOnTheExtraPair(t *testing.T) {
 
 // The announcement is never passed on, though it is no news.
 func TestALateAnnouncement(t *testing.T) {
-	needsUnread(t)
-	s := newSession(t, true)
-	s.write(s.client.out, request)
-	s.read(s.pair.in, request)
-	s.awaitUnread(s.std.in)
-	s.write(s.std.out, response)
+	s := withLoggedReply(t)
 	s.awaitStray(response)
 	s.wantSide(Aware)
 	s.write(s.pair.out, "\n"+notice)
